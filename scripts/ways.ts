@@ -64,7 +64,7 @@ const ways: readonly Way[] = [
     go: () => talk.say('economy'),
   },
   {
-    name: 'the cancellation of a subagent that asks',
+    name: 'the cancellation of a subagent that is asking a question',
     limit: 88,
     goal: 25,
     async before() {

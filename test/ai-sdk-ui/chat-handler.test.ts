@@ -98,7 +98,7 @@ test.each([
   ['words with the answer beside them', { text: 'Premium' }],
   ['a button', { optionId: 'premium' }],
 ])(
-  'CHAT-FEED-4: hides an answer by %s from the chat that sent it, but sends it to other chats',
+  'CHAT-FEED-4: sends an answer by %s to all chats except the one that gave it',
   async (_how, answer) => {
     const session = closing(rideSession());
     const handle = handlerOf(session);
@@ -227,7 +227,7 @@ test.each([
   expect(errors).toEqual([]);
 });
 
-test("sends no details to a refused client, and reports an app's failure only to the app", async () => {
+test("hides details from a refused client, and reports an app's failure only to the app", async () => {
   const errors: unknown[] = [];
   const refused = chatHandler({ authorize: () => null });
   expect((await refused(post(words('hello')))).status).toBe(403);
@@ -242,7 +242,7 @@ test("sends no details to a refused client, and reports an app's failure only to
   expect(errors).toHaveLength(1);
 });
 
-test('drops the least recently used chat, which later receives everything again', async () => {
+test('drops the least recently used chat, and sends everything again if that chat returns', async () => {
   const session = closing(rideSession());
   const handle = handlerOf(session, { maxChats: 1 });
   const sse = async (id: string, text?: string): Promise<string> => {
@@ -260,7 +260,7 @@ test('refuses invalid options, and names them in the error', () => {
   expect(() => chatHandler({ authorize: () => null, maxChats: 0 })).toThrow('`maxChats`');
 });
 
-test("CHAT-HANDLER-4: keeps a session awake while its user's response is open, and wakes it again later", async () => {
+test('CHAT-HANDLER-4: keeps a session awake while a response is open, and wakes it again later', async () => {
   const environment = simulatedEnvironment();
   const runtime = createRuntime({ environment, journal: memoryJournal() });
   const model = scriptedModel({ otherwise: ({ user }) => ({ text: `You said: ${user}` }) });
@@ -303,7 +303,7 @@ describe('a held request', () => {
   const get = (signal?: AbortSignal, id = 'c1') =>
     new Request(`${URL_OF_CHAT}/${id}/stream`, { signal: signal ?? null });
 
-  test('CHAT-HANDLER-6: ends empty after `holdMs`, so that the page repeats the request', async () => {
+  test('CHAT-HANDLER-6: ends without content after `holdMs`, so that the page repeats the request', async () => {
     const environment = simulatedEnvironment();
     const session = closing(rideSession());
     let asked = 0;
@@ -319,7 +319,7 @@ describe('a held request', () => {
     expect([chat.error, chat.messages]).toEqual([undefined, []]);
   });
 
-  test('CHAT-HANDLER-5: ends without being repeated if the same user opens too many requests', async () => {
+  test('CHAT-HANDLER-5: ends, and is not repeated, if the same user opens too many requests', async () => {
     const session = closing(rideSession());
     const handle = handlerOf(session, { responsesPerUser: 2 });
     const gone = new AbortController();
@@ -336,7 +336,7 @@ describe('a held request', () => {
   });
 });
 
-test('CHAT-HANDLER-5: the handler refuses only the user with too many running replies', async () => {
+test('CHAT-HANDLER-5: the handler refuses a user with too many running replies, but not other users', async () => {
   const session = closing(rideSession());
   const handle = handlerOf(session, {
     responsesPerUser: 2,
@@ -353,7 +353,7 @@ test('CHAT-HANDLER-5: the handler refuses only the user with too many running re
   expect((await handle(post(words('more', 'c3')))).status).toBe(200);
 });
 
-test('CHAT-HANDLER-6: the handler sends headers immediately for a slow reply, and then keep-alive parts', async () => {
+test('CHAT-HANDLER-6: the handler sends headers immediately, and keep-alive parts if the reply is slow', async () => {
   const environment = simulatedEnvironment();
   const runtime = createRuntime({ environment, journal: memoryJournal() });
   const model = scriptedModel({

@@ -145,7 +145,7 @@ test('shows each message once after the connection and the server are lost in mi
   expect(new Set(told.map(({ id }) => id)).size).toBe(told.length);
 });
 
-test("shows the messages and answers of another chat, but does not repeat the chat's own", async () => {
+test("shows another chat's messages and answers, but does not repeat its own", async () => {
   const session = await closing(rideSession());
   const it = await served({ session: () => session });
   const [one, two] = [talkTo(it), talkTo(it)];
@@ -258,7 +258,7 @@ test('lets the page report shown deliveries, if so configured', async () => {
   await until((messages) => questionsOf(messages)[0]?.state === 'open');
 });
 
-test('shows everything to an observer, but accepts nothing from one', async () => {
+test('shows everything to observers, but accepts no messages from them', async () => {
   const session = await closing(rideSession());
   const it = await served({ session: () => session });
   const [ann, eve] = [talkTo(it), talkTo(it, {}, { token: 'eve' })];
@@ -372,7 +372,7 @@ test('stop() does not cancel work or affect later messages', async () => {
   expect(said).toHaveLength(2);
 });
 
-test('keeps an app message in its position', async () => {
+test('leaves a message added by the app in its position', async () => {
   const session = await closing(rideSession());
   const { chat, until } = talkTo(await served({ session: () => session }));
   await chat.sendMessage({ text: 'one' });
@@ -409,7 +409,7 @@ test("extends a reply's text on the screen but never shortens it", async () => {
   expect(lengths).toEqual(lengths.toSorted((a, b) => a - b));
 });
 
-test('refuses to follow a value that is not a function', async () => {
+test('throws an error if `follow` receives a value that is not a function', async () => {
   const session = await closing(rideSession());
   const transport = chatTransport((await served({ session: () => session })).client().it);
   expect(() => transport.follow(null as never)).toThrow(

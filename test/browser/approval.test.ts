@@ -79,7 +79,7 @@ describe('a refund', () => {
   });
 });
 
-test('P3: lets a third-party agent change its file after the user has said yes', async () => {
+test('P3: lets a third-party agent change a file after the user has said yes', async () => {
   const stage = await open();
   const { watch } = stage;
   const tab = await stage.visit();

@@ -180,7 +180,7 @@ test('serves a voice agent on this machine and on a server', async () => {
   expect(server.child.exitCode).toBe(0);
 });
 
-test("runs actors in the app's own machine in the terminal and on a server killed during a question", async () => {
+test("runs the actors of an app's own machine in the terminal, and on a server killed during a question", async () => {
   const folder = folderOf('start-actors');
   const terminal = start(folder, 'terminal.ts');
   terminal.child.stdin?.end('by the river\n');

@@ -116,7 +116,7 @@ describe('the page in light and dark', () => {
 });
 
 describe('the page of a typed conversation', () => {
-  test('plays no audio, but counts displayed text as read and does not cut it off or repeat it', async () => {
+  test('plays no audio, counts displayed text as read, and neither interrupts nor repeats the text', async () => {
     const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit();
@@ -177,7 +177,7 @@ describe('the page without a microphone', () => {
 });
 
 describe('push to talk', () => {
-  test('works with the pointer and the keyboard: Space talks outside fields, and `m` mutes', async () => {
+  test('works with the pointer and with the keyboard (Space to talk, `m` to mute)', async () => {
     const stage = await open();
     const tab = await stage.visit();
     await tab.startTalking();

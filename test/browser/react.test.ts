@@ -84,7 +84,7 @@ test('accepts an answer by keyboard while the connection is lost, and shows the 
   expect(problems).toEqual([]);
 });
 
-test('executes a tool in one of two tabs with the newest handler on the page', async () => {
+test("executes a tool in only one of two tabs, with the page's newest handler", async () => {
   const locate = defineTool({
     name: 'locate',
     description: 'Finds where the user is',

@@ -22,7 +22,7 @@ const wires: readonly {
 describe.each(wires)('on $wire', ({ wire, model, width }) => {
   const open = theatreOfFile(() => buildRemoteTheatre(wire));
 
-  test('completes a ride despite an interruption, a reload and a reconnect, and plays the result once', async () => {
+  test('completes a ride despite an interruption, a reload and a reconnect, and plays the result only once', async () => {
     const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit({ width, height: 800 });

@@ -12,7 +12,7 @@ const permission = (path: string) => ({
   permission: { title: 'ask', kind: 'other', input: { path } },
 });
 
-test('does not ask again for a call with a lasting permission, but asks about other calls', async () => {
+test('does not ask again about a call that has lasting permission, but asks about other calls', async () => {
   const { relay, endpoint, close } = await claudeStage(query);
   onTestFinished(close);
   const { scheduler, ids } = nodeEnvironment();

@@ -88,7 +88,7 @@ describe('keys', () => {
     ['openai-realtime', openaiRealtime],
     ['openai-live', openaiLive],
     ['gemini-live', geminiLive],
-  ])('names the keys that %s accepts in the order in which it looks for them', (name, make) => {
+  ])('lists the keys that %s accepts, in the order in which it looks for them', (name, make) => {
     const { keys } = REQUIREMENTS.find((one) => one.name === name)!;
     for (const key of keys) vi.stubEnv(key, undefined);
     onTestFinished(() => void vi.unstubAllEnvs());
@@ -163,7 +163,7 @@ describe('packages', () => {
 });
 
 describe('the exit status', () => {
-  test('fails if a named transport lacks something, but not for an unnamed transport', async () => {
+  test('fails if a transport named in the call lacks something, but not for other transports', async () => {
     expect((await run([])).status).toBe(0);
     expect((await run(['gemini-live'])).status).toBe(1);
     expect((await run(['gemini-live'], { variables: { GEMINI_API_KEY: KEY } })).status).toBe(0);
@@ -262,7 +262,7 @@ describe('for programs', () => {
     );
   });
 
-  test('throws an error that names a missing part of the machine', () => {
+  test('throws an error that names a function missing from its `machine` argument', () => {
     const { installed: _, ...broken } = machine();
     expect(() => examine(broken as Machine, [])).toThrow('`installed`: expected a function');
   });

@@ -25,7 +25,7 @@ async function recording(sessionId = 'ses_1', entries = Infinity): Promise<strin
   return path;
 }
 
-test("serves a recording's sessions to clients that know the URL until the program is stopped", async () => {
+test("serves a recording's sessions to any client with the URL until the program is stopped", async () => {
   const path = await recording();
   let printed = '';
   const ended = Promise.withResolvers<void>();
@@ -44,7 +44,7 @@ test("serves a recording's sessions to clients that know the URL until the progr
   await expect(ask(token)).rejects.toThrow();
 });
 
-test('SEVERAL-JOURNALS-1: lists the sessions of several journals and distinguishes equal session ids', async () => {
+test('SEVERAL-JOURNALS-1: lists the sessions of several journals, even if their ids are the same', async () => {
   const [first, second] = [await recording('ses_1'), await recording('ses_2')];
   const copy = await recording('ses_1', 2);
   let printed = '';

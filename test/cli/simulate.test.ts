@@ -77,7 +77,7 @@ test('overrides the scenario with command-line options', async () => {
   expect(unsaid.printed).toContain('Seed 1, by voice.');
 });
 
-test("reports an app's own error, not an invalid call", async () => {
+test('reports an error thrown by the app as such, not as an invalid call', async () => {
   const text = `export default { app() { return null.agents; } };`;
   const path = await fileOf('failing.mjs', text);
   await expect(call('--seed', '1', '--scenario', path)).rejects.toThrow(TypeError);

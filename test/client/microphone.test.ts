@@ -133,7 +133,7 @@ test('names the option that is invalid', async () => {
   expect(microphone.status.get().state).toBe('on');
 });
 
-test('reports that a browser supports none of the sample rates for the microphone', async () => {
+test('reports a browser that supports none of the possible sample rates for the microphone', async () => {
   const { microphone } = await listening();
   let made = 0;
   vi.stubGlobal(

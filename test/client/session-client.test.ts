@@ -204,7 +204,7 @@ test('delivers values even if `onError` throws, and rethrows that error in a sep
   expect(later[0]).toThrow('of onError');
 });
 
-test('keeps its own answers for as long as their questions are shown', async () => {
+test('keeps only its latest 50 answers', async () => {
   const { client, socket } = clientOfFakes();
   const first = await socket();
   first.welcome();

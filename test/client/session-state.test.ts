@@ -61,7 +61,7 @@ describe('the reducer', () => {
     );
   });
 
-  test('keeps a limited number of finished items and all open ones', () => {
+  test('keeps all open items, and a limited number of finished ones', () => {
     let state = applySessionEvent(emptySessionState, item('i0', { final: false }));
     for (let n = 1; n <= 600; n++) state = applySessionEvent(state, item(`i${n}`));
     expect(state.transcript).toHaveLength(501);
@@ -102,7 +102,7 @@ describe('patches', () => {
     expect(patchOf(before, before)).toEqual({});
   });
 
-  test('requests the whole state if it does not have the view that a patch applies to', () => {
+  test('requests the whole state if it lacks the view to which a patch applies', () => {
     const patch = { type: 'patch', of: 'questions', id: 'q1', set: { state: 'open' } } as const;
     expect(eventOfPatch(emptySessionState, patch)).toBeNull();
     expect(eventOfPatch(emptySessionState, { ...patch, of: 'nothing' as 'questions' })).toBeNull();

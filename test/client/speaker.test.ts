@@ -100,7 +100,7 @@ test('opens no audio output in silent mode and can switch modes', async () => {
   it.stop();
 });
 
-test('remains silent on a host where audio fails in any way, and can start again', async () => {
+test('stays silent if audio fails in any way, and can start again', async () => {
   const nowhere = speaker(() => {
     throw new TypeError('no address');
   });
@@ -149,7 +149,7 @@ test('SPEAKER-3: requests the voice again after a reconnect unless another clien
   it.stop();
 });
 
-test('SPEAKER-4: counts each item as heard on arrival in silent mode, and reports items in batches', async () => {
+test('SPEAKER-4: counts each item as heard on arrival if silent, and reports items in batches', async () => {
   const { it, onFrame, sound, played, environment } = speaker();
   await it.start({ silent: true });
   onFrame.emit({ type: 'audio.item', ref: 1, itemId: 'greeting' });

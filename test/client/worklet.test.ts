@@ -11,7 +11,7 @@ const pull = (queue: PlaybackQueue, ms: number): readonly WorkletReport[] =>
   queue.pull(new Float32Array((RATE_HZ * ms) / 1_000));
 
 describe('the queue of the speaker', () => {
-  test('reports each item until its end, and never more audio than was played', () => {
+  test('reports the playout of each item to its end, and never more than was played', () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.integer({ min: 0, max: 4 }), fc.integer({ min: 1, max: 200 })), {

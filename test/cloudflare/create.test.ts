@@ -103,7 +103,7 @@ test('bundles the page for wrangler and names the Worker after the project', () 
   expect(readFileSync(join(project, 'wrangler.jsonc'), 'utf8')).toContain('"name": "my-chats"');
 });
 
-test('pins the versions of the tools with which the project is tested', () => {
+test("pins the versions of the tools to those used in the project's tests", () => {
   const read = (path: string) =>
     JSON.parse(readFileSync(path, 'utf8')) as Record<string, Readonly<Record<string, string>>>;
   const { dependencies = {} } = read(fileURLToPath(new URL('package.json', import.meta.url)));

@@ -110,7 +110,7 @@ test('DURABLE-JOURNAL-1 DURABLE-JOURNAL-2: passes the journal suite and stores a
 });
 
 describe('the clients of an object', () => {
-  test('DURABLE-JOURNAL-3: leave an open question in storage alone, with its deadline as the alarm', async () => {
+  test('DURABLE-JOURNAL-3: keep an open question only in storage, and use its deadline as the alarm', async () => {
     await run();
     const ann = clientOf('a');
     await ann.it.send('Book me a ride');
@@ -261,7 +261,7 @@ describe('the clients of an object', () => {
     expect((await look('g')).errors).toEqual([]);
   });
 
-  test('learn that a session was deleted together with its rows and alarm', async () => {
+  test('learn that their session was deleted, including its rows and alarm', async () => {
     await run();
     const ann = clientOf('h');
     await ann.it.send('Book me a ride to the xylophone');

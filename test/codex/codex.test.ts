@@ -98,7 +98,7 @@ describe('a permission', () => {
   });
 });
 
-test("asks the user a question that Codex asked in its text, as the task manager's rule requires", async () => {
+test("passes a question in Codex's text on to the user, as the task manager's rule requires", async () => {
   const { begin, asked, ended } = await stage([{ question: 'Which one?' }], true);
   const outcome = await begin(() => ({ text: 'The blue one' })).result;
   expect(asked.map(({ kind, question }) => [kind, question])).toEqual([

@@ -96,7 +96,7 @@ describe('a question', { tags: ['B46', 'B90'] }, () => {
   });
 
   test(
-    'reaches the client as a confirmation for an approval, and accepts form fields as text',
+    'reaches the client as a confirmation if it is an approval, and accepts form fields as text',
     { tags: ['B47'] },
     async () => {
       const { start, type, of, send, environment, question } = clientTalk({
@@ -287,7 +287,7 @@ describe('the conversation', { tags: ['B62', 'B63'] }, () => {
   );
 
   test(
-    'reports the end of each turn before its hooks run, and each new lead agent',
+    'reports each new lead agent, and the end of each turn before its hooks run',
     { tags: ['B62'] },
     async () => {
       const order: string[] = [];
@@ -333,32 +333,36 @@ describe('the conversation', { tags: ['B62', 'B63'] }, () => {
   });
 });
 
-test('mark a final transcript that replaces an earlier final one', { tags: ['B63'] }, () => {
-  const { session } = textTalk();
-  const events = new Subject<SessionEvent>();
-  const messages: ClientMessage[] = [];
-  Object.defineProperty(session, 'events', { value: events });
-  clientMessages(session).subscribe((message) => messages.push(message));
-  const said = (text: string, more: { final: boolean; interrupted?: boolean }) =>
-    events.next({
-      type: 'transcript.changed',
-      item: { id: 'u1', role: 'user', text, at: 0, ...more },
-    });
-  said('to Pairs', { final: false });
-  said('to Pairs', { final: true });
-  said('to Pairs', { final: true });
-  said('to Paris', { final: true });
-  said('to', { final: true, interrupted: true });
-  expect(
-    messages.flatMap((one) => (one.type === 'transcript' ? [[one.text, one.corrected]] : [])),
-  ).toEqual([
-    ['to Pairs', false],
-    ['to Pairs', false],
-    ['to Pairs', false],
-    ['to Paris', true],
-    ['to', false],
-  ]);
-});
+test(
+  'marks a final transcript that replaces an earlier final transcript',
+  { tags: ['B63'] },
+  () => {
+    const { session } = textTalk();
+    const events = new Subject<SessionEvent>();
+    const messages: ClientMessage[] = [];
+    Object.defineProperty(session, 'events', { value: events });
+    clientMessages(session).subscribe((message) => messages.push(message));
+    const said = (text: string, more: { final: boolean; interrupted?: boolean }) =>
+      events.next({
+        type: 'transcript.changed',
+        item: { id: 'u1', role: 'user', text, at: 0, ...more },
+      });
+    said('to Pairs', { final: false });
+    said('to Pairs', { final: true });
+    said('to Pairs', { final: true });
+    said('to Paris', { final: true });
+    said('to', { final: true, interrupted: true });
+    expect(
+      messages.flatMap((one) => (one.type === 'transcript' ? [[one.text, one.corrected]] : [])),
+    ).toEqual([
+      ['to Pairs', false],
+      ['to Pairs', false],
+      ['to Pairs', false],
+      ['to Paris', true],
+      ['to', false],
+    ]);
+  },
+);
 
 describe('messages of clients', { tags: ['B55', 'B63'] }, () => {
   test('carry typed text and report that a result was displayed or dismissed', async () => {

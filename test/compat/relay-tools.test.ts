@@ -163,7 +163,7 @@ describe('the task manager of OpenClaw', { tags: ['B80', 'B81', 'B82'] }, () => 
     expect(openClawTaskKind(words)).toEqual({ domain, operation });
   });
 
-  test('plans a topic for each domain or hint and a lock for each writer', () => {
+  test('plans a topic for each domain or hint, and a lock for each task that writes', () => {
     const task = { toolName: 'ask', description: 'Book a meeting', args: {}, scope: {} };
     expect(openClawPlan(task)).toEqual({ topic: 'calendar', writes: ['calendar-write:primary'] });
     expect(openClawPlan({ ...task, args: { thread: 't1', resource: 'work' } })).toEqual({
@@ -185,7 +185,7 @@ describe('the task manager of OpenClaw', { tags: ['B80', 'B81', 'B82'] }, () => 
     expect(openClawPlan(task, latestTopic)).toEqual(plan);
   });
 
-  test("has OpenClaw's manager, limits and question rule", () => {
+  test("provides OpenClaw's manager, limits and question rule", () => {
     expect(openClawTaskManager(scriptedRelay()).stats()).toEqual({
       running: 0,
       waiting: 0,

@@ -55,7 +55,7 @@ describe('chunks', { tags: ['H6', 'H22'] }, () => {
     ]);
   });
 
-  test('contain a result as an output and then the end', () => {
+  test('contain a result as an output that precedes the end', () => {
     const output = { summary: 'ab' };
     expect(chunks({ type: 'ended', outcome: completedOutcome('', { output }) })).toEqual([
       { type: 'output', ...own, output },
@@ -64,7 +64,7 @@ describe('chunks', { tags: ['H6', 'H22'] }, () => {
   });
 
   test(
-    'contain a failure as an error and then an end with the same message',
+    'contain a failure as an error that precedes an end with the same message',
     { tags: ['H10'] },
     () => {
       const error = { code: 'STEP_LIMIT', message: 'Max steps exceeded', retryable: false };

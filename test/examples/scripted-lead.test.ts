@@ -24,7 +24,7 @@ async function callsOn(prompt: Messages): Promise<readonly string[]> {
   return asked;
 }
 
-test("does not mistake a question that a task asks later for the user's message", async () => {
+test("does not mistake a task's later question for a message from the user", async () => {
   expect(await callsOn([says('Where are we?'), says(NOTE)])).toEqual(['Where are we?']);
 });
 

@@ -72,7 +72,7 @@ describe('questions', () => {
   );
 
   test(
-    "queues a subagent's second question once behind the others and starves none",
+    "queues a subagent's second question behind the others, so that none starves",
     { tags: ['BW3'] },
     async () => {
       const { start, type, state, session, environment } = textTalk({
@@ -145,7 +145,7 @@ describe('questions', () => {
   );
 
   test(
-    'gives a run ten minutes and an answer two, so that a run outlives its questions',
+    'limits a run to ten minutes and an answer to two, so that a run outlives its questions',
     { tags: ['BW13'] },
     async () => {
       const { start, type, environment, state } = textTalk({
@@ -376,7 +376,7 @@ describe('the runtime', () => {
   );
 
   test(
-    'accepts nothing before its start is complete or after its end',
+    'accepts no input until it has started, or after it has ended',
     { tags: ['BW7'] },
     async () => {
       const { send, unit, taken } = unitOf(() => {});
@@ -728,7 +728,7 @@ describe('delivered results', () => {
   );
 
   test(
-    "keeps a result that arrives while the connection is lost, including an error's text",
+    'keeps a result that arrives while the connection is lost, and keeps the text of an error too',
     { tags: ['BW9', 'BW37'] },
     async () => {
       let finish: () => void = () => {};
@@ -799,7 +799,7 @@ describe('tool calls', () => {
   });
 
   test(
-    'disposes a shared instance once, after its last subagent has ended, even if that fails',
+    'disposes a shared instance once, after its last subagent has ended, even if disposal fails',
     { tags: ['BW25'] },
     async () => {
       const log: string[] = [];
@@ -861,15 +861,20 @@ describe('the conversation', () => {
     expect(JSON.stringify(summarised.toModelMessages())).not.toContain('line 2');
   });
 
-  test('keeps white space and repetitions and records each item once', { tags: ['BW11'] }, () => {
-    let log = ConversationLog.empty().begin({ id: 'a', at: 0, role: 'assistant' });
-    for (const delta of ['hello', ' ', 'world', ' I see a', ' a cat']) log = log.append('a', delta);
-    const first = log.finish('a');
-    expect(first.get('a')).toMatchObject({ text: 'hello world I see a a cat' });
-    // A second `finish` from inside a listener changes nothing.
-    expect(first.finish('a')).toBe(first);
-    expect(first.add({ id: 'a', at: 1, role: 'assistant', text: 'again' }).items).toHaveLength(1);
-  });
+  test(
+    'preserves white space and repetitions, and records each item once',
+    { tags: ['BW11'] },
+    () => {
+      let log = ConversationLog.empty().begin({ id: 'a', at: 0, role: 'assistant' });
+      for (const delta of ['hello', ' ', 'world', ' I see a', ' a cat'])
+        log = log.append('a', delta);
+      const first = log.finish('a');
+      expect(first.get('a')).toMatchObject({ text: 'hello world I see a a cat' });
+      // A second `finish` from inside a listener changes nothing.
+      expect(first.finish('a')).toBe(first);
+      expect(first.add({ id: 'a', at: 1, role: 'assistant', text: 'again' }).items).toHaveLength(1);
+    },
+  );
 
   test(
     'gives a subagent the matching facts and the last ten turns, not the last ten items',

@@ -6,7 +6,7 @@ import { scriptedModel } from '../../src/testing/index.ts';
 import { puppets } from '../support/puppets.ts';
 
 test(
-  'emits an event that matches the final state however a subagent ends',
+  "emits an event that matches a subagent's final state, however the subagent ends",
   { tags: ['MW8'] },
   async () => {
     const stage = puppets({ graceMs: 1000 });

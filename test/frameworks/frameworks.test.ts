@@ -37,7 +37,7 @@ describe.each(Object.keys(hosts))('%s', (host) => {
     await session.close();
   });
 
-  test("leaves the app's own pages and forms in working order", async () => {
+  test("does not affect the app's own pages and forms", async () => {
     const session = rideSession();
     const { url } = await inHost(session);
     expect(await (await fetch(new URL('/', url))).text()).toBe('the page');

@@ -4,7 +4,7 @@
 import { expect, test } from 'vitest';
 import { hasAbilityFor, suites, written } from '../../scripts/engines-table.ts';
 
-test('lists each case of the suites in docs/engines.md in order: `npm run docs:engines`', () => {
+test('lists every case of the suites in docs/engines.md, in order (see `npm run docs:engines`)', () => {
   const rows = written()
     .split('\n')
     .flatMap((line) => /^\| (.+?) +\| (yes|–) +\|/u.exec(line)?.slice(1, 3).join(': ') ?? []);

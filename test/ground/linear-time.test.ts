@@ -5,7 +5,7 @@ import { Worker } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
 
 describe('readers of long texts', () => {
-  it('finish on a megabyte of hostile text', async () => {
+  it('finish even if the text is a megabyte of hostile input', async () => {
     // The functions run in a separate thread, because one that never returned would block the tests.
     const worker = new Worker(new URL('../support/hostile-reader.ts', import.meta.url), {
       execArgv: ['--conditions=offstage-source'],

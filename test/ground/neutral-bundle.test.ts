@@ -29,7 +29,7 @@ function runWith(globals: object, code: string): unknown {
 }
 
 describe('on a platform without host APIs, with all modules bundled', () => {
-  test('runs a machine from offstage/machines with nothing but the built-ins of the language', async () => {
+  test("runs a machine from offstage/machines with only the language's built-ins", async () => {
     const { code, builtIns } = await bundle('src/entries/machines.ts');
     expect(builtIns).toEqual([]);
     const states = 'Object.keys(bundled.subagentMachine.states).join()';
@@ -51,7 +51,7 @@ describe('on a platform without host APIs, with all modules bundled', () => {
     );
   });
 
-  test("starts a subagent's unit, which first requests what it needs", async () => {
+  test("starts a subagent's unit, whose first action is to request what it needs", async () => {
     const { code, builtIns } = await bundle('src/actors/subagent/subagent-unit.ts');
     expect(builtIns).toEqual([]);
     const input = { at: 0, limits: { maxSteps: 9, timeoutMs: 60_000, maxInputRetries: 1 } };

@@ -93,7 +93,7 @@ test('reads every option of the public API', () => {
   );
 });
 
-test('names an option that is checked but never read', () => {
+test('names an option that is checked, but never read', () => {
   const directory = mkdtempSync(join(tmpdir(), 'offstage-options-'));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
   symlinkSync(join(project, 'node_modules'), join(directory, 'node_modules'));

@@ -12,7 +12,7 @@ const outside = (...entries: readonly string[]): Readonly<Record<string, string>
     reachedFrom(entries, source).map(({ name, way }) => [name, way.join(' → ')] as const),
   );
 
-describe('reaches only these packages as values', () => {
+describe('imports values only from these packages', () => {
   test.each([
     ['offstage/machines', 'src/entries/machines.ts', ['xstate']],
     ['offstage/voice', 'src/voice/index.ts', ['rxjs']],
@@ -33,7 +33,7 @@ describe('reaches only these packages as values', () => {
   });
 });
 
-describe('loads only its own theme in each entry', () => {
+describe('loads no code that belongs to another entry', () => {
   it.each([
     ['offstage/subagents', 'src/entries/subagents.ts', 'src/actors/session/'],
     ['offstage/memory', 'src/entries/memory.ts', 'src/actors/session/'],

@@ -19,7 +19,7 @@ test.each([...longTests, ...testsWithOldestXState])('%s names only files that ex
   expect(globSync(pattern, { cwd: root })).not.toEqual([]);
 });
 
-test('prints every command that runs the omitted tests when `npm test` ends', () => {
+test('ends `npm test` with a list of all commands that run the omitted tests', () => {
   const commands = Object.keys(scripts).filter((name) => /^test:(?!all$)/.test(name));
   expect(new Set(suites)).toEqual(new Set(commands));
 });

@@ -304,7 +304,7 @@ test('reports a failing journal without ending the process', async () => {
 });
 
 test.each([true, false])(
-  'INSPECTED-4: reads new entries while it follows, and keeps those that are trimmed (readAfter: %s)',
+  'INSPECTED-4: reads new entries as they arrive, and keeps them when trimmed (readAfter: %s)',
   async (hasIt) => {
     const journal = memoryJournal({ keep: Infinity });
     const session = rideSession({ sessionId: 'ses_1', runtime: createRuntime({ journal }) });
@@ -459,7 +459,7 @@ test('shows the conversation of a finished subagent, live and from the journal',
   await look(journal);
 });
 
-test('shows a service and its source with charts and waiting reasons', async () => {
+test('shows a service and its source, with their charts and the reasons why they are waiting', async () => {
   const journal = memoryJournal();
   const monitor = orderMonitor();
   const environment = simulatedEnvironment();

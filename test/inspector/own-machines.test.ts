@@ -172,7 +172,7 @@ test('CHARTS-1: preserves the order of the states in a graph, whatever their nam
   );
 });
 
-test('has a box for each state of every session chart and sends both to the page', async () => {
+test('sends every session chart to the page, with a box for each state', async () => {
   const placed = JSON.parse(laidOutCharts) as Record<
     string,
     Box & { edges: readonly { line?: string }[] }
@@ -200,7 +200,7 @@ test('renders no chart if its image would be too large', () => {
   expect(graphOf(createMachine({ initial: 's0', states }))).toBeNull();
 });
 
-test("gives XState's events readable names", () => {
+test("uses readable names for XState's events", () => {
   expect(
     [
       '',

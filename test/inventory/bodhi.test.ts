@@ -51,7 +51,7 @@ describe('a background call', () => {
   );
 
   test(
-    "finds its subagent by the tool's name and runs it on the subagent's own model",
+    "finds its subagent by the tool's name, and runs the subagent on its own model",
     { tags: ['B4', 'B25'] },
     async () => {
       const { start, type, state, said } = textTalk({

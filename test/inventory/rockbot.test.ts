@@ -7,7 +7,7 @@ import { calls, never, say, simpleTool } from '../support/subagent-runs.ts';
 import { instructionsOf, textTalk } from '../support/text-talk.ts';
 
 test(
-  'returns exactly one result however a subagent ends',
+  'returns exactly one result, however a subagent ends',
   { tags: ['R17', 'R24', 'RW2'] },
   async () => {
     const hanging = {

@@ -58,7 +58,7 @@ describe('words that take the turn', () => {
     expect(backchannelIn(text)).toBe('none');
   });
 
-  test('recognises no backchannels from another language', () => {
+  test('does not recognise backchannels from another language', () => {
     expect(backchannelIn('genau', 'en')).toBe('none');
     expect(backchannelIn('yeah', 'ja')).toBe('none');
   });

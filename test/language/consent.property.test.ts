@@ -113,7 +113,7 @@ describe('P3: only words of consent count as consent', () => {
     );
   });
 
-  test('reads no consent if a word is removed from, swapped in or added to a negation', () => {
+  test('finds no consent if a word in a negation is removed, swapped or added', () => {
     const noise = fc.tuple(
       row(opening, negation, yes, polite),
       fc.nat(9),
@@ -137,7 +137,7 @@ describe('P3: only words of consent count as consent', () => {
 });
 
 describe('P3: any negation wins', () => {
-  test('reads no consent from a sentence with a negation in any position', () => {
+  test('finds no consent in a sentence with a negation in any position', () => {
     const sentence = fc.oneof(
       row(opening, negation, pureConsent),
       row(pureConsent, from('but', 'and', 'though', ''), negation),
@@ -170,8 +170,8 @@ describe('P3: any negation wins', () => {
   });
 });
 
-describe('P3: a hesitation or a question is no answer', () => {
-  test('reads no answer from a hesitation, and no consent from a yes with a hesitation', () => {
+describe('P3: a hesitation or a question is not an answer', () => {
+  test('finds no answer in a hesitation, and no consent in a yes with a hesitation', () => {
     const alone = fc.oneof(hesitation, row(opening, hesitation, polite));
     fc.assert(
       fc.property(written(alone), (said) => {
@@ -189,7 +189,7 @@ describe('P3: a hesitation or a question is no answer', () => {
     );
   });
 
-  test('reads no answer from a question', () => {
+  test('finds no answer in a question', () => {
     fc.assert(
       fc.property(row(opening, question), from('?', ''), (said, mark) => {
         expect(['digression', 'unclear']).toContain(verdict(said + mark));
@@ -246,7 +246,7 @@ describe.each(['en', 'de', 'fr', 'es'])('the tables of %s', (code) => {
     expect(wrong).toEqual([]);
   });
 
-  test('read every yes as approval, every no as denial and every hold as neither', () => {
+  test('interpret every yes as approval, every no as denial and every hold as neither', () => {
     for (const phrase of language.consent.yes)
       expect([phrase, verdict(phrase, code)]).toEqual([phrase, 'approved']);
     for (const phrase of language.consent.no)
@@ -257,7 +257,7 @@ describe.each(['en', 'de', 'fr', 'es'])('the tables of %s', (code) => {
       expect(['unclear', 'hold', 'repeat', 'digression']).toContain(verdict(phrase, code));
   });
 
-  test('read no consent from a yes that is negated', () => {
+  test('find no consent in a negated yes', () => {
     fc.assert(
       fc.property(
         from(...language.consent.yes),
@@ -330,7 +330,7 @@ describe.each(['en', 'de', 'fr', 'es'] as const)(
         language: code,
       }).kind;
 
-    test('reads a yes that repeats the action as consent, in any word order', () => {
+    test('counts a yes that repeats the action as consent, in any word order', () => {
       fc.assert(
         fc.property(
           from(...plain[code]),
@@ -346,11 +346,11 @@ describe.each(['en', 'de', 'fr', 'es'] as const)(
       );
     });
 
-    test('reads the action on its own as neither yes nor no', () => {
+    test('counts the action on its own as neither yes nor no', () => {
       for (const echo of echoes) expect([echo, about(echo)]).toEqual([echo, 'unclear']);
     });
 
-    test('reads no consent from another action, a part of it, an addition or a condition', () => {
+    test('finds no consent if the user names another action, part of it, an addition or a condition', () => {
       fc.assert(
         fc.property(
           from(...plain[code], ...tables.consent.yes),
@@ -368,7 +368,7 @@ describe.each(['en', 'de', 'fr', 'es'] as const)(
       );
     });
 
-    test('reads no consent from a negation, a hesitation or a question that repeats the action', () => {
+    test('finds no consent in a negation, a hesitation or a question that repeats the action', () => {
       fc.assert(
         fc.property(
           from(...plain[code]),
@@ -387,7 +387,7 @@ describe.each(['en', 'de', 'fr', 'es'] as const)(
       );
     });
 
-    test('reads no consent from irony, even if it is polite and repeats the action', () => {
+    test('finds no consent in irony, even if it is polite and repeats the action', () => {
       fc.assert(
         fc.property(
           from(...tables.consent.ironies),

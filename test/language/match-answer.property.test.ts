@@ -73,7 +73,7 @@ test('MATCH-APPROVAL-2: never approves a sentence that contains a negation', () 
   );
 });
 
-test('MATCH-APPROVAL-1: approves only if the user adds nothing', () => {
+test('MATCH-APPROVAL-1: approves only if the user says nothing else', () => {
   const odd = fc
     .string({
       unit: fc.constantFrom(...'abcdefghijklmnopqrstuvwxyz'.split('')),
@@ -157,7 +157,7 @@ test('matches every label in any set of options', () => {
   );
 });
 
-test('returns a result for any answer and any options, and only ids of existing options', () => {
+test('returns a result for any answer and any options, and returns only ids of existing options', () => {
   const anything = fc.string({ unit: 'binary', maxLength: 40 });
   fc.assert(
     fc.property(fc.array(anything, { maxLength: 4 }), anything, (labels, utterance) => {

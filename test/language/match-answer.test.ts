@@ -46,7 +46,7 @@ test.each([
   ['Can you tell me the weather', 'digression'],
   ['stop asking me', 'digression'],
   ['cancel', 'digression'],
-])('reads no answer: %s is %s', (utterance, kind) => {
+])('finds no answer: %s is %s', (utterance, kind) => {
   expect(matchAnswer(open, utterance)).toEqual({ kind });
 });
 
@@ -66,7 +66,7 @@ test("reads an answer with an app's own language tables", () => {
 test.each([
   'One moment, my wife wants to say something.',
   "Don't send anything, I'll call her myself.",
-])('reads no answer from a reply that postpones or cancels the request: %s', (text) => {
+])('finds no answer in a reply that postpones or cancels the request: %s', (text) => {
   const { kind, doubt } = matchAnswer(open, text) as { kind: string; doubt?: boolean };
   expect(kind !== 'free_text' || doubt === true).toBe(true);
 });

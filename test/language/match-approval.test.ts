@@ -45,17 +45,17 @@ describe('MATCH-APPROVAL-1: the closed list of consent', () => {
     'You got.',
     '',
     '?',
-  ])('reads no approval: %s', (utterance) => {
+  ])('finds no approval: %s', (utterance) => {
     expect(verdict(utterance)).toBe('unclear');
   });
 
-  test('reads no consent in a language without tables', () => {
+  test('finds no consent in a language without tables', () => {
     expect(verdict('yes', 'fi')).toBe('unclear');
     expect(verdict('kyllä', 'fi')).toBe('unclear');
   });
 });
 
-describe('MATCH-APPROVAL-2: any negation, which takes precedence', () => {
+describe('MATCH-APPROVAL-2: a negation, which always takes precedence', () => {
   test.each(['no', 'No thanks.', 'nope', 'NO!', "don't", 'do not', 'please do not', 'stop'])(
     'denies: %s',
     (utterance) => {
@@ -136,7 +136,7 @@ describe('MATCH-APPROVAL-6: symbols next to a yes', () => {
     'yes ≠',
     'yes ☒',
     'yes ?!yes',
-  ])('approve nothing: %s', (utterance) => {
+  ])('prevent approval: %s', (utterance) => {
     expect(verdict(utterance)).not.toBe('approved');
   });
 

@@ -56,7 +56,7 @@ describe('the label', () => {
     ['cancel', 'Cancel'],
     ['Wait', 'Wait'],
     ['stop', 'Stop'],
-  ])('matches a label that is otherwise a command or a refusal: %s', (utterance, label) => {
+  ])('matches a label that would otherwise be a command or a refusal: %s', (utterance, label) => {
     expect(outcome(labelled("Don't save", 'Save', 'Cancel', 'Wait', 'Stop'), utterance)).toBe(
       label,
     );
@@ -207,7 +207,7 @@ describe('real errors of speech recognition', () => {
     expect(choose(options, utterance)).toEqual({ kind: 'unclear' });
   });
 
-  test('MATCH-ANSWER-2: remain ambiguous between two equally similar options', () => {
+  test('MATCH-ANSWER-2: remain ambiguous if two options are equally similar', () => {
     expect(outcome(labelled('Premium', 'Premier'), 'premiem')).toBe('ambiguous');
     expect(outcome(labelled('Window seat', 'Aisle seat'), "I'll seat.")).toBe('ambiguous');
   });

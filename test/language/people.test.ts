@@ -33,7 +33,7 @@ describe.each([
 ] as const)('the %s corpus', (_, corpus, figures) => {
   const all = judged(corpus);
 
-  test('P3, MATCH-APPROVAL-1: never reads consent from an utterance that does not express it', () => {
+  test('P3, MATCH-APPROVAL-1: never finds consent in an utterance that does not express it', () => {
     expect(all.filter(({ isFalseConsent }) => isFalseConsent).map(({ said }) => said)).toEqual([]);
   });
 

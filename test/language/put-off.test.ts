@@ -92,6 +92,6 @@ test.each(rows(others))('$language: "$text" postpones nothing', ({ language, tex
   expect(putsOff(text, language)).toBe(false);
 });
 
-test('postpones nothing in a language without tables', () => {
+test('never postpones a question in a language without tables', () => {
   expect(putsOff('stop', 'xx')).toBe(false);
 });

@@ -14,7 +14,7 @@ test.each([
   expect(editDistance(a, b)).toBe(distance);
 });
 
-test('measures symmetric distances that are zero only for equal words and never exceed the longer word', () => {
+test('measures symmetric distances, which are 0 only for equal words and never exceed the longer length', () => {
   const word = fc.string({ unit: fc.constantFrom(...'abc'.split('')), maxLength: 6 });
   fc.assert(
     fc.property(word, word, (a, b) => {
@@ -41,7 +41,7 @@ test.each([
   expect(soundKey(a, english)).toBe(soundKey(b, english));
 });
 
-test('compares names in another script letter by letter', () => {
+test('compares names in an unsupported script letter by letter', () => {
   expect(similarity('москва', 'масква', english)).toEqual({
     letters: 1 - 1 / 6,
     sound: 0,

@@ -39,7 +39,7 @@ test.each([
   ['option one', []],
   ['the one ticket', []],
   ["I'd like one", [2]],
-])('reads "one" in place of a noun: %s', (text, indexes) => {
+])('recognises "one" as a substitute for a noun: %s', (text, indexes) => {
   expect([...readUtterance(text, english).proforms]).toEqual(indexes);
 });
 
@@ -52,7 +52,7 @@ test.each([
   expect(readUtterance(text, english).asks).toBe(asks);
 });
 
-test('reads words literally in a language without tables', () => {
+test('takes words literally in a language without tables', () => {
   expect(wordsOf('the second one, 2nd', literal).join(' ')).toBe('the second one 2 nd');
   expect(languageFor('en-US')).toBe(english);
   expect(languageFor('xx')).toBe(literal);

@@ -17,9 +17,6 @@ test('shortens the delay by a random fraction of up to half', () => {
 test.each([
   { baseDelayMs: 0, maxDelayMs: Infinity },
   { baseDelayMs: 0, maxDelayMs: 0 },
-])(
-  'returns 0 after any number of failures if the base delay is 0 (at most $maxDelayMs ms)',
-  (limits) => {
-    for (const failures of [1, 1024, 1025, 5000]) expect(backoffMs(limits, failures, 0.5)).toBe(0);
-  },
-);
+])('always returns 0 if the base delay is 0 (at most $maxDelayMs ms)', (limits) => {
+  for (const failures of [1, 1024, 1025, 5000]) expect(backoffMs(limits, failures, 0.5)).toBe(0);
+});

@@ -17,7 +17,7 @@ describe.each(['deliver', 'cancel'] as const)(
     );
 
     test(
-      'BATCH-2: holds a result for a limited time, and only for siblings or the reply',
+      'BATCH-2: holds a result for a limited time, while a sibling runs or the agent may call again',
       { tags: ['R34'] },
       () => holds(report, 'BATCH-2'),
     );
@@ -29,10 +29,10 @@ describe.each(['deliver', 'cancel'] as const)(
 
     test('BATCH-5: delivers a late result separately', () => holds(report, 'BATCH-5'));
 
-    test('BATCH-6: keeps the place that each result has reserved in the outbox', () =>
+    test('BATCH-6: keeps the place that is reserved in the outbox for each result', () =>
       holds(report, 'BATCH-6'));
 
-    test('BATCH-7: ends as soon as everything has been delivered, and can always end', () => {
+    test('BATCH-7: ends when everything has been delivered, and can always end', () => {
       holds(report, 'BATCH-7');
       holds(report, 'an end can always be reached');
       holds(report, 'nothing leaves a final state');

@@ -16,7 +16,7 @@ describe.each(TERMS)('every state of a call at a client, with %o', (terms) => {
   const report = checkClientCall(terms);
   announce(report);
 
-  test('CLIENT-CALL-1: gives a call to at most one client, which alone may answer it', () =>
+  test('CLIENT-CALL-1: gives a call to at most one client, and only that client may answer it', () =>
     holds(report, 'CLIENT-CALL-1'));
 
   test('CLIENT-CALL-2: does not give a call to a second client unless the call may run twice', () =>

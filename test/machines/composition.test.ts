@@ -49,7 +49,7 @@ describe(
 );
 
 describe(
-  'outbox and session keep their properties with a question, tool calls and a lead agent',
+  'outbox and session preserve their properties with a question, tool calls and a lead agent',
   patience,
   () => {
     const scopes: readonly (readonly [name: string, options: SpeechOptions])[] = [

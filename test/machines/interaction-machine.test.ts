@@ -18,7 +18,7 @@ describe('every state of the arbiter', () => {
     holds(report, 'INTERACTION-2'),
   );
 
-  test('INTERACTION-3: keeps the floor free while the queue is empty', { tags: ['B53'] }, () =>
+  test('INTERACTION-3: keeps the floor free as long as the queue is empty', { tags: ['B53'] }, () =>
     holds(report, 'INTERACTION-3'),
   );
 
@@ -50,7 +50,7 @@ describe('an example of the arbiter', () => {
     },
   );
 
-  test('does not move the floor until the owner that was asked to leave has done so', () => {
+  test('does not pass the floor on until the owner has left it as asked', () => {
     const stage = new Stage(interactionMachine);
     stage.send({ type: 'interaction.request', id: 'a' });
     stage.send({ type: 'interaction.request', id: 'b' });

@@ -83,7 +83,7 @@ describe('in a question', patience, () => {
 });
 
 describe('in an approval whose call is changed', patience, () => {
-  test('detects nothing without a fault', () =>
+  test('finds no violation if no fault is planted', () =>
     holdsThroughout(checkChangedCall(mutate(questionMachine, nothing))));
 
   test.each(changedCallFaults)('$fault', ({ machine, property }) =>

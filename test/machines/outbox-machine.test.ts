@@ -20,7 +20,7 @@ describe.each(Object.keys(outboxScopes))('every state of the outbox with %s', (s
     () => holds(report, 'OUTBOX-1'),
   );
 
-  test('OUTBOX-2: counts a delivery as heard only if the current attempt has offered it', () =>
+  test('OUTBOX-2: counts a delivery as heard only if it was offered in the current attempt', () =>
     holds(report, 'OUTBOX-2'));
 
   test('OUTBOX-3: loses no delivery', () => holds(report, 'OUTBOX-3'));
@@ -33,7 +33,7 @@ describe.each(Object.keys(outboxScopes))('every state of the outbox with %s', (s
 
   test('OUTBOX-6: always has capacity for a reserved result', () => holds(report, 'OUTBOX-6'));
 
-  test('OUTBOX-7: keeps only the latest progress of each subagent', () =>
+  test('OUTBOX-7: stores only the latest progress of each subagent', () =>
     holds(report, 'OUTBOX-7'));
 
   test('arms the deadline of each state and ignores stale deadlines', () => {
@@ -140,7 +140,7 @@ describe('an example of the outbox', () => {
   );
 
   test(
-    'offers a delivery without waiting if the silence has been long',
+    'offers a delivery without waiting if it has been silent for long enough',
     { tags: ['B56'] },
     async () => {
       const stage = new Stage(outboxMachine, outboxInput);
@@ -153,7 +153,7 @@ describe('an example of the outbox', () => {
   );
 
   test(
-    'waits for the rest of a pause before it offers a delivery, even after an earlier attempt',
+    'waits for the remainder of a pause before it offers a delivery, even after an earlier attempt',
     { tags: ['B56'] },
     async () => {
       const stage = new Stage(outboxMachine, { ...outboxInput, quietMs: 10 });
@@ -210,7 +210,7 @@ describe('an example of the outbox', () => {
     expect(stage.told()).toEqual([['offer', { deliveryId: 'ride', generation: 3, attempt: 1 }]]);
   });
 
-  test('does not count an offer as a transport failure if the user interrupts it', async () => {
+  test('does not count an offer that the user interrupts as a transport failure', async () => {
     const spoken = { type: 'utterance.ended' } as const;
     for (const isLate of [false, true]) {
       const stage = waiting();
@@ -228,7 +228,7 @@ describe('an example of the outbox', () => {
   });
 
   test(
-    'interrupts any response for an urgent delivery, even a response that has just been requested',
+    'interrupts any response for an urgent delivery, even a response that was requested just before',
     { tags: ['B59'] },
     async () => {
       // The urgent item arrives after the offer and before the gate closes. In an earlier version, it waited for the

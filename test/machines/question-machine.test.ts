@@ -31,7 +31,7 @@ describe('every state of a question', () => {
     },
   );
 
-  test('QUESTION-6: resets only its heard state when it is read back', () =>
+  test('QUESTION-6: resets only whether it has been heard when it is read back', () =>
     holds(report, 'QUESTION-6'));
 
   test('QUESTION-11: accepts only the interpretation for which it is waiting', () =>

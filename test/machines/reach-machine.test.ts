@@ -13,7 +13,7 @@ describe.each(['result', 'question'] as const)('every state of a %s and its plan
   test('REACH-2: sends one step at a time, and none before it is due', () =>
     holds(report, 'REACH-2'));
 
-  test('REACH-3: never sends a delivery that was heard or withdrawn', () =>
+  test('REACH-3: never sends a delivery that has been heard or withdrawn', () =>
     holds(report, 'REACH-3'));
 
   test('REACH-4: never gets stuck', () => {

@@ -23,7 +23,7 @@ describe('every state of a rotation', () => {
   test('violates no other property and reaches the expected states', () => holdsThroughout(report));
 });
 
-describe('the check of faults', () => {
+describe('planted faults', () => {
   test('finds no violation if no fault is planted', () =>
     holdsThroughout(checkRotation(mutate(rotationMachine, () => {}))));
 

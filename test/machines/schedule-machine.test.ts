@@ -10,12 +10,13 @@ describe.each([
   const report = checkSchedule(isTask);
   announce(report);
 
-  test('SCHEDULE-1: comes due once at each of its times, in order', () =>
+  test('SCHEDULE-1: becomes due once at each of its times, in order', () =>
     holds(report, 'SCHEDULE-1'));
 
   test('SCHEDULE-2: ends a cancelled schedule', () => holds(report, 'SCHEDULE-2'));
 
-  test('SCHEDULE-3: waits for its time, starts or has ended', () => holds(report, 'SCHEDULE-3'));
+  test('SCHEDULE-3: always waits for a time, starts a task or has ended', () =>
+    holds(report, 'SCHEDULE-3'));
 
   test('violates no other property and reaches all states', () => holdsThroughout(report));
 });

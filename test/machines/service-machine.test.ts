@@ -17,7 +17,7 @@ describe('every state of a service', { tags: ['BW32', 'B76'] }, () => {
     holds(report, 'SERVICE-MACHINE-2'));
   test('SERVICE-MACHINE-3: handles urgent events first, and other events in order of arrival', () =>
     holds(report, 'SERVICE-MACHINE-3'));
-  test('SERVICE-MACHINE-4: limits the number of waiting events and gives a reason for each one it drops', () =>
+  test('SERVICE-MACHINE-4: limits the number of waiting events, and reports why each one is dropped', () =>
     holds(report, 'SERVICE-MACHINE-4'));
   test('SERVICE-MACHINE-5: retries a refused invocation a limited number of times', () => {
     holds(report, 'SERVICE-MACHINE-5');
@@ -43,7 +43,7 @@ describe('every state of an event source', () => {
   test('EVENT-SOURCE-3: resets the failure count after a stable attempt', () =>
     holds(report, 'EVENT-SOURCE-3'));
   test('EVENT-SOURCE-4: ignores stale events', () => holds(report, 'EVENT-SOURCE-4'));
-  test('EVENT-SOURCE-5: completes a stop and then starts nothing', () => {
+  test('EVENT-SOURCE-5: completes a stop, after which it starts nothing', () => {
     holds(report, 'EVENT-SOURCE-5');
     holds(report, 'a release ends by a deadline');
     holds(report, 'whatever lives can be stopped');
@@ -60,15 +60,15 @@ describe('every state of a service with two sources', { tags: ['B76', 'BW20'] },
 });
 
 describe('the checks of faults', () => {
-  test.each(serviceFaults)('catch a planted fault of a service: $fault', ({ machine, property }) =>
+  test.each(serviceFaults)('detect a planted fault in a service: $fault', ({ machine, property }) =>
     catches((onViolation) => checkService(machine, onViolation), property),
   );
 
-  test.each(sourceFaults)('catch a planted fault of a source: $fault', ({ machine, property }) =>
+  test.each(sourceFaults)('detect a planted fault in a source: $fault', ({ machine, property }) =>
     catches((onViolation) => checkEventSource(machine, onViolation), property),
   );
 
-  test('catch sources that keep running', () =>
+  test('detect sources that keep running', () =>
     catches(
       (onViolation) => checkServiceSystem({ service: sourcesLeftRunning }, onViolation),
       'a source runs only while its service does',

@@ -8,7 +8,7 @@ describe('every state of a session', () => {
   const report = checkSession();
   announce(report);
 
-  test('SESSION-1: never leaves closed and always finishes closing', { tags: ['B67'] }, () => {
+  test('SESSION-1: never leaves `closed`, and always finishes closing', { tags: ['B67'] }, () => {
     holds(report, 'SESSION-1');
     holds(report, 'closing ends by itself');
   });
@@ -16,11 +16,11 @@ describe('every state of a session', () => {
   test('SESSION-2: opens the gate only in a pause of the conversation', () =>
     holds(report, 'SESSION-2'));
 
-  test('SESSION-3: resets the state of the connection but not of the device when it reconnects', () =>
+  test("SESSION-3: resets the connection's state, but not the device's state, when it reconnects", () =>
     holds(report, 'SESSION-3'));
 
   test(
-    'SESSION-4: keeps its work when the connection is lost, and gives the reason',
+    'SESSION-4: continues its work when the connection is lost, and states the reason',
     { tags: ['B71', 'B88'] },
     () => holds(report, 'SESSION-4'),
   );
@@ -77,7 +77,7 @@ describe('an example of a session', () => {
     return stage;
   };
 
-  test('passes the floor between the user and the agent and opens the gate in between', async () => {
+  test('passes the floor between the user and the agent, and opens the gate in each pause', async () => {
     const stage = active();
     const now = () => {
       const snapshot = stage.actor.getSnapshot();

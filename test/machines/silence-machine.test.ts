@@ -19,7 +19,7 @@ describe('every state of a silence', () => {
   test('violates no other property and reaches the expected states', () => holdsThroughout(report));
 });
 
-describe('the check of faults', () => {
+describe('planted faults', () => {
   test('finds no violation if no fault is planted', () =>
     holdsThroughout(checkSilence(mutate(silenceMachine, () => {}))));
 

@@ -11,7 +11,7 @@ describe.each(['calls', 'messages', 'budget', 'sleep'] as const)(
     announce(report);
 
     test(
-      'SUBAGENT-MACHINE-1: ends once and never leaves completed, failed or cancelled',
+      'SUBAGENT-MACHINE-1: ends once and never leaves `completed`, `failed` or `cancelled`',
       { tags: ['B37', 'B43', 'B49', 'B87', 'M15'] },
       () => {
         holds(report, 'SUBAGENT-MACHINE-1');
@@ -34,7 +34,7 @@ describe.each(['calls', 'messages', 'budget', 'sleep'] as const)(
     test('SUBAGENT-MACHINE-6: ends after too many unanswered questions in a row', () =>
       holds(report, 'SUBAGENT-MACHINE-6'));
 
-    test('SUBAGENT-MACHINE-7: does not run calls of the last step', () =>
+    test('SUBAGENT-MACHINE-7: does not run the calls of the last step', () =>
       holds(report, 'SUBAGENT-MACHINE-7'));
 
     test('SUBAGENT-MACHINE-8: holds a slot only while it is running', () =>

@@ -15,7 +15,7 @@ describe('every state of a tool call', () => {
   test('TOOL-CALL-3: keeps a settled result until it is delivered', () =>
     holds(report, 'TOOL-CALL-3'));
 
-  test('TOOL-CALL-4: never leaves answered, delivered or cancelled', () => {
+  test('TOOL-CALL-4: never leaves `answered`, `delivered` or `cancelled`', () => {
     holds(report, 'TOOL-CALL-4');
     holds(report, 'nothing leaves a final state');
   });

@@ -23,7 +23,7 @@ describe.each(leads.flatMap((lead) => scopes.map((scope) => [lead, scope] as con
   },
 );
 
-describe('the check of faults', patience, () => {
+describe('planted faults', patience, () => {
   test('finds no violation if no fault is planted', () =>
     holdsThroughout(
       checkTurn(

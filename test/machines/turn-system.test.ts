@@ -34,7 +34,7 @@ test.each(leads.filter((lead) => lead !== 'a text model'))(
   },
 );
 
-describe('the check of faults', patience, () => {
+describe('planted faults', patience, () => {
   const asked = 'a voice model that is asked';
   const faults = [
     {

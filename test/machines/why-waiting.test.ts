@@ -145,7 +145,7 @@ const scopes = {
   },
 } satisfies Readonly<Record<string, WaitingOptions>>;
 
-describe('gives the true cause for each subject in each state', patience, () => {
+describe('gives the true reason for waiting for each subject in each state', patience, () => {
   const seen = new Set<WaitCause>();
   const reached = new Set<string>();
 
@@ -491,7 +491,7 @@ describe('the sentence', () => {
   });
   const pending = [item('r1'), item('r2'), item('r3')];
 
-  test('states how long the user has been speaking and the position in the queue', () => {
+  test('states how long the user has been speaking, and the position in the queue', () => {
     const outbox = { ...quiet.outbox, context: { ...quiet.outbox.context, pending } };
     expect(sentencesOf({ session: withUser, outbox, since: { user: 60_000 } })).toEqual([
       'session : gate closed: the user has been speaking for 1.2 s',
@@ -504,7 +504,7 @@ describe('the sentence', () => {
     );
   });
 
-  test('gives no position in the queue to a result that the lead agent has read', () => {
+  test('states no queue position for a result that the lead agent has read', () => {
     const read = [{ ...item('r0'), read: true }, ...pending];
     const outbox = { ...quiet.outbox, context: { ...quiet.outbox.context, pending: read } };
     expect(sentencesOf({ session: withUser, outbox, since: { user: 60_000 } }).slice(1, 3)).toEqual(
@@ -515,7 +515,7 @@ describe('the sentence', () => {
     );
   });
 
-  test('states that no client is attached and which subagents hold how many run slots', () => {
+  test('states that no client is attached, and which subagents use the run slots', () => {
     const parked = { ...session, value: { ...session.value, client: 'detached' } };
     const context = { id: 'sub_1', calls: [], step: 1, maxSteps: 4 };
     const subagents = new Map([
@@ -600,7 +600,7 @@ describe('the sentence', () => {
     );
   });
 
-  test('states who may answer, that the session is hibernated and what a result is waiting for', () => {
+  test('states who may answer, what a result is waiting for, and that the session is hibernated', () => {
     const question = { value: 'open', context: { dueAt: 91_200, remindAt: 0 } };
     const questions = new Map([['sub_3.q1', question]]);
     const answerableBy = new Map([['sub_3.q1', ['carl', 'dora', 'erin']]]);

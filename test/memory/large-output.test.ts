@@ -62,7 +62,7 @@ describe('large outputs', { tags: ['MW9'] }, () => {
     expect(none).toMatchObject({ reference: null, howToRead: expect.stringContaining('not kept') });
   });
 
-  test('LARGE-OUTPUT-3: reports a failing memory and only leaves out the reference', async () => {
+  test('LARGE-OUTPUT-3: reports a failing memory, and leaves out only the reference', async () => {
     const { keep } = setUp();
     const reports: unknown[] = [];
     const broken = {

@@ -218,7 +218,7 @@ describe('ENTRY-TABLE-2: retention', { tags: ['R35'] }, () => {
     },
   );
 
-  test('leaves an entry out of a search if it is deleted during the search', async () => {
+  test('omits an entry from a search if the entry is deleted during the search', async () => {
     const { memory, save } = setUp();
     await save(ab, 'a', 'words');
     const searching = memory.search(ab, { query: 'words' });
@@ -235,7 +235,7 @@ describe('ENTRY-TABLE-2: retention', { tags: ['R35'] }, () => {
 });
 
 describe('ENTRY-TABLE-3: limits', { tags: ['R36', 'RW5'] }, () => {
-  test('allow 50 entries in a namespace and an overwrite at the limit', async () => {
+  test('allow 50 entries per namespace, and allow overwriting an entry at the limit', async () => {
     const { memory, save, text } = setUp();
     for (let number = 1; number <= 50; number += 1)
       expect(await save(ab, `key-${number}`)).toBe(`subagent/ab/key-${number}`);
@@ -257,7 +257,7 @@ describe('ENTRY-TABLE-3: limits', { tags: ['R36', 'RW5'] }, () => {
     expect(await save(ab, 'key-51')).toBe('subagent/ab/key-51');
   });
 
-  test('limit the bytes of an entry, of a session and in total', async () => {
+  test('apply to the size of an entry, of a session and of the whole memory', async () => {
     const { memory, save } = setUp({ maxEntryBytes: 10, maxSessionBytes: 60, maxTotalBytes: 80 });
     expect(await memory.save(ab, { key: 'k', value: 'ä'.repeat(5) })).toMatchObject({
       ok: true,

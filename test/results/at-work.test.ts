@@ -139,7 +139,7 @@ describe('working memory in subagents', { tags: ['R35', 'R37'] }, () => {
 describe('large outputs in subagents', { tags: ['MW9'] }, () => {
   const rows = JSON.stringify(Array.from({ length: 20_000 }, (_, id) => ({ id })));
 
-  test('keep a large tool output completely, and give the model an excerpt and then pages', async () => {
+  test('store a large tool output completely, and show the model an excerpt and then pages', async () => {
     let excerpt: unknown;
     let page: unknown;
     const { memory, spawn, ended, lead } = setUp({
@@ -174,7 +174,7 @@ describe('large outputs in subagents', { tags: ['MW9'] }, () => {
     expect(await memory.get(lead, reference)).toMatchObject({ entry: { text: rows } });
   });
 
-  test('keep a large toModelOutput result', async () => {
+  test('store a large toModelOutput result completely', async () => {
     let read: unknown;
     const { spawn, ended } = setUp({
       'I am reader': steps(calls(['fetch', {}, 'c1']), (prompt) => {
@@ -191,7 +191,7 @@ describe('large outputs in subagents', { tags: ['MW9'] }, () => {
     expect(read).toMatchObject({ reference: `subagent/${id}/outputs/fetch-c1-read` });
   });
 
-  test('end after 256 KB, with a remark, if there is no working memory', async () => {
+  test('get cut after 256 KB, with a remark, if there is no working memory', async () => {
     let read: unknown;
     const { spawn, ended } = setUp(
       {
@@ -242,7 +242,7 @@ describe('claims in subagents', { tags: ['R27'] }, () => {
 });
 
 describe('failures in subagents', { tags: ['R25'] }, () => {
-  test('leave a record of a timeout that occurs during a tool', async () => {
+  test('leave a record of a timeout that occurs during a tool call', async () => {
     const { environment, memory, spawn, ended, lead } = setUp({
       'I am slow': steps({ text: 'I look.', calls: [{ name: 'hang', input: { to: 'LIS' } }] }),
     });

@@ -65,7 +65,7 @@ describe('the sources of prior work', { tags: ['R26'] }, () => {
     expect(inputKeys({ inputs })).toEqual(keys);
   });
 
-  test('P8: give the receiver read access to an input only if the giver has read access', async () => {
+  test('P8: let the receiver read an input only if the giver may read it', async () => {
     const memory = workingMemory({ environment: simulatedEnvironment() });
     const a = { sessionId: 's', path: ['a'] };
     const b = { sessionId: 's', path: ['b'] };
@@ -139,7 +139,7 @@ describe('the sources of prior work', { tags: ['R26'] }, () => {
     );
   });
 
-  test('P8: come before the task, quoted in a user message', () => {
+  test('P8: precede the task, as quotes in a user message', () => {
     const notes = new NoteMarks('a secret');
     const briefing = {
       instructions: () => 'Do.',

@@ -100,7 +100,7 @@ describe('prior work in this conversation', { tags: ['R26'] }, () => {
   });
 
   test(
-    'fits into 24,000 characters, starts with the inputs and lists the rest',
+    'fits into 24,000 characters, starts with the inputs and lists what it leaves out',
     { tags: ['R41'] },
     () => {
       const section = priorWorkSection(

@@ -76,7 +76,7 @@ describe('claims in an outcome', { tags: ['R27'] }, () => {
     });
   });
 
-  test('pass through a judge in every completed result, but in no other outcome', async () => {
+  test('get checked by a judge in every completed result, but in no other outcome', async () => {
     const asked: string[] = [];
     const { settle } = setUp({
       memory: undefined,
@@ -95,7 +95,7 @@ describe('claims in an outcome', { tags: ['R27'] }, () => {
 });
 
 describe('large results', { tags: ['HW7', 'MW9'] }, () => {
-  test('keep a large text and return a summary with a reference', async () => {
+  test('store a large text, and return a summary with a reference', async () => {
     const { memory, settle } = setUp();
     const text = `# Flights\n\nThere are 40 of them. ${'One leaves at nine. '.repeat(300)}`;
     const outcome = await settle({ ...completed, text, output: text }, { readWith: 'recall' });
@@ -114,7 +114,7 @@ describe('large results', { tags: ['HW7', 'MW9'] }, () => {
     expect(outcome.notes).toEqual(['subagent/sub_1/final-result']);
   });
 
-  test('SETTLE-OUTCOME-3: keep the result and shorten a summary that is too large', async () => {
+  test('SETTLE-OUTCOME-3: store the result, and shorten a summary that is too large', async () => {
     const { memory, settle } = setUp();
     const summary = 'One leaves at nine. '.repeat(500);
     const output = { flights: 3 };
@@ -130,7 +130,7 @@ describe('large results', { tags: ['HW7', 'MW9'] }, () => {
     expect(await memory.get(owner, 'final-result')).toMatchObject({ entry: { text } });
   });
 
-  test('keep large data as data, with its own summary', async () => {
+  test('store large data as data, with a separate summary', async () => {
     const { memory, settle } = setUp();
     const output = { flights: Array.from({ length: 300 }, (_, id) => ({ id })) };
     const outcome = await settle({
@@ -144,7 +144,7 @@ describe('large results', { tags: ['HW7', 'MW9'] }, () => {
     expect(await memory.get(owner, 'final-result')).toMatchObject({ entry: { value: output } });
   });
 
-  test('SETTLE-OUTCOME-3: end early without a memory and state that the rest was lost', async () => {
+  test('SETTLE-OUTCOME-3: get cut if there is no memory, and state that the rest was lost', async () => {
     const { settle } = setUp({ memory: undefined });
     const outcome = await settle({
       ...completed,
@@ -182,7 +182,7 @@ describe('unsuccessful ends', { tags: ['R25'] }, () => {
     expect(settle(failed)).toMatchObject({ status: 'failed', diagnostics: { reference: null } });
   });
 
-  test('keep a large partial result', async () => {
+  test('store a large partial result', async () => {
     const { memory, settle } = setUp();
     const partial = 'A sentence. '.repeat(1000);
     const outcome = await settle({ ...failed, partial });

@@ -49,7 +49,7 @@ describe('claims without a call', { tags: ['R27', 'RW13'] }, () => {
     expect(unverified).toEqual([{ claim: 'I sent the email to Anna.', reason: 'no_call' }]);
   });
 
-  test("remain unverified after an unrelated call or a call to the runtime's own tools", () => {
+  test("remain unverified after an unrelated call or a call to one of the runtime's own tools", () => {
     expect(verify('I sent the email.', ['save_note']).verified).toBe(false);
     expect(verify('I booked it.', ['save_note', 'send_mail']).verified).toBe(false);
     expect(verify('I sent the email.', ['complete_task', 'report_progress']).verified).toBe(false);
@@ -114,7 +114,7 @@ describe('claims with a call', { tags: ['R27'] }, () => {
     'gmail',
     'zapier',
     'spawn_subagent',
-  ])('VERIFY-CLAIMS-2: count as verified by %s, which can do anything', (toolName) => {
+  ])('VERIFY-CLAIMS-2: count as verified after a call of %s, which can do anything', (toolName) => {
     expect(verify('I sent the email.', [toolName]).verified).toBe(true);
   });
 
@@ -180,7 +180,7 @@ describe('FIND-CLAIMS-1: do not include mere descriptions', { tags: ['R27'] }, (
     expect(verify(text).unverified).toHaveLength(1);
   });
 
-  test('include at most ten claims of a huge report, which is read quickly', () => {
+  test('include at most ten claims from a huge report, which is processed quickly', () => {
     const { claims } = verify('I sent the email. '.repeat(50_000));
     expect(claims).toHaveLength(10);
     expect(verify(`I found ${'a and '.repeat(5000)}`).claims).toEqual([]);

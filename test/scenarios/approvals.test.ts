@@ -219,7 +219,7 @@ describe('P3: several approvals at once', () => {
     expect(ran).toEqual(['mail']);
   });
 
-  test('refuses to approve a queued approval', async () => {
+  test('refuses a yes to an approval that is still queued', async () => {
     const { session, environment, ran, questionOf } = await text('mail', 'bank');
     const receipt = session.answer(questionOf('bank')?.requestId ?? '', { approved: true });
     await environment.settle();
@@ -229,7 +229,7 @@ describe('P3: several approvals at once', () => {
 });
 
 describe('an approval without an answer', () => {
-  test('expires as denied and gives the reason', async () => {
+  test('expires as denied, and states the reason', async () => {
     const { environment, ran, ledgerOf } = await text('mail');
     await environment.advance(120_000);
     expect(ledgerOf('mail')).toEqual([

@@ -61,7 +61,7 @@ async function asked(paid: Paying, of: World = world()) {
 
 const inputs = (ran: readonly unknown[]) => ran.map((one) => (one as { input: unknown }).input);
 
-describe('an approval with other arguments', () => {
+describe('an approval with changed arguments', () => {
   it('P3: runs the tool once with the changed arguments and informs the model of the change', async () => {
     const ran: unknown[] = [];
     const { of, life, requestId, answer, bank } = await asked({ ran });
@@ -114,7 +114,7 @@ describe('an approval with other arguments', () => {
     await life.close();
   });
 
-  it('runs a tool whose schema does not produce JSON', async () => {
+  it('runs a tool whose schema converts its input to something other than JSON', async () => {
     const ran: unknown[] = [];
     const inputSchema = z.object({ day: z.string().transform((day) => new Date(day)) });
     const input = { day: '2026-12-03' };
@@ -124,7 +124,7 @@ describe('an approval with other arguments', () => {
     await life.close();
   });
 
-  it("refuses changes if the tool's schema converts values, and runs the unchanged call once", async () => {
+  it("runs only the unchanged call if the tool's schema converts values", async () => {
     const ran: unknown[] = [];
     const inputSchema = z.object({
       dollars: z
@@ -171,7 +171,7 @@ describe('an approval with other arguments', () => {
     ['a denial', { approved: false, input: { dollars: 20 } }],
     ['words', { text: 'yes', input: { dollars: 20 } }],
     ['arguments alone', { input: { dollars: 20 } }],
-  ])('refuses %s with arguments', async (_, given) => {
+  ])('rejects %s that also contains arguments', async (_, given) => {
     const ran: unknown[] = [];
     const { life, answer } = await asked({ ran });
     expect(await answer(given)).toMatchObject({ refused: 'INVALID_ANSWER' });
@@ -180,7 +180,7 @@ describe('an approval with other arguments', () => {
     await life.close();
   });
 
-  it('refuses a changed call if the author does not permit it', async () => {
+  it("refuses a changed call if the tool's author does not permit changes", async () => {
     const ran: unknown[] = [];
     const toolApproval = {
       pay: ({ dollars }: { dollars: number }) =>
@@ -241,7 +241,7 @@ describe('an approval with other arguments', () => {
   });
 });
 
-describe('an approval with other arguments over a restart', () => {
+describe('an approval with changed arguments, across a restart', () => {
   const instances: Record<string, (paid: Paying) => Partial<SubagentConfig>> = {
     'tools of the configuration': () => ({}),
     'tools of an instance': (paid) => ({
@@ -305,7 +305,7 @@ describe('an approval with other arguments over a restart', () => {
     };
     const worldOf = () => world(snapshots ? { snapshots: { afterEntries: 1, trim: false } } : {});
 
-    it(`P3: runs with exactly these arguments after a kill at any entry (snapshots: ${snapshots})`, async () => {
+    it(`P3: runs with exactly these arguments if killed at any entry (snapshots: ${snapshots})`, async () => {
       const whole = worldOf();
       const { written } = await play(whole);
       for (const [when, entry] of instantsOf(written)) {
@@ -339,7 +339,7 @@ describe('an approval with other arguments over a restart', () => {
   }
 });
 
-describe('a program that approves with other arguments', () => {
+describe('a program that approves with changed arguments', () => {
   it.each([
     [20, [{ dollars: 20, to: 'Ada' }], []],
     [5000, [], ['INVALID_INPUT']],

@@ -161,7 +161,7 @@ describe('a yes with a change, by text', () => {
     expect(ran).toEqual([THURSDAY]);
   });
 
-  it('SETTLE-1: changes nothing that the user has not asked for', async () => {
+  it('SETTLE-1: makes only the changes that the user has asked for', async () => {
     const lead = settling('How is the weather?', change({ day: 'Friday' }, 'on Friday please'));
     const { type, ran, put } = await text(lead);
     await type('How is the weather?');
@@ -172,7 +172,7 @@ describe('a yes with a change, by text', () => {
     expect(ran).toEqual([THURSDAY]);
   });
 
-  it('does not accept a yes in words to a changed call that is too long to be spoken', async () => {
+  it('does not accept a verbal yes to a changed call that is too long to be spoken', async () => {
     const long = { day: 'Friday '.repeat(400) };
     const { type, ran, answer } = await text(settling(WORDS, change(long)));
     await type(WORDS);
@@ -185,7 +185,7 @@ describe('a yes with a change, by text', () => {
     expect(ran).toEqual([{ ...long, seats: 2 }]);
   });
 
-  it('reads the change back in the words that the author provides', async () => {
+  it("reads the change back with the text that the tool's author provides", async () => {
     const approvalQuestion = ({ day }: { day: string }) => `May I book a table on ${day}?`;
     const { type, put } = await text(undefined, { approvalQuestion });
     await type(WORDS);
@@ -232,7 +232,7 @@ describe('a yes with a change in a language without tables', () => {
     expect(ran).toEqual([THURSDAY]);
   });
 
-  it('P3: does not count an earlier yes for the changed call', async () => {
+  it('P3: does not apply an earlier yes to the changed call', async () => {
     const talk = await text(
       settling(words, change({ day: 'Friday' }, words)),
       {},
@@ -248,9 +248,9 @@ describe('a yes with a change in a language without tables', () => {
   });
 });
 
-describe('a button while a changed call is read back', () => {
+describe('a button press while a changed call is read back', () => {
   it.each([{ approved: true }, { optionId: 'approve' }])(
-    'counts only with these arguments: %j',
+    'does not count without the changed arguments: %j',
     async (given) => {
       const { type, ran, answer, question } = await text();
       await type(WORDS);
@@ -260,7 +260,7 @@ describe('a button while a changed call is read back', () => {
   );
 
   it.each([[FRIDAY], [THURSDAY]])(
-    'runs the call with the arguments that it names: %j',
+    'runs the call with the arguments that the button sends: %j',
     async (input) => {
       const { type, ran, answer } = await text();
       await type(WORDS);
@@ -321,7 +321,7 @@ describe('a yes with a change, by voice', () => {
   });
 });
 
-describe('a changed call and a kill at each entry', () => {
+describe('a changed call in a process that is killed at each entry', () => {
   const lead: Script = (prompt) => {
     const last = prompt.prompt.at(-1);
     const isCutOff = prompt.user.includes('You were cut off');

@@ -56,7 +56,7 @@ const leadTalk = async (more: Partial<ToolDefinition> = {}) => {
   return made;
 };
 
-describe('a tool of the lead agent at a client', () => {
+describe("a lead agent's tool that runs at a client", () => {
   test('waits for a client and returns its result to the model', async () => {
     const { open, claim, answer, said } = await leadTalk();
     expect(open()).toMatchObject([
@@ -68,7 +68,7 @@ describe('a tool of the lead agent at a client', () => {
     expect(open()).toEqual([]);
   });
 
-  test('runs in the first of two tabs to claim it', async () => {
+  test('runs only in the tab that claims it first', async () => {
     const { claim, answer, said } = await leadTalk();
     expect(await Promise.all([claim('tab 1'), claim('tab 2')])).toEqual([true, false]);
     expect(await answer('tab 2', { output: { lat: 0, lon: 0 } })).toBe(false);
@@ -76,7 +76,7 @@ describe('a tool of the lead agent at a client', () => {
     expect(said()[0]).toContain('52.5');
   });
 
-  test('accepts no result from a client that has not claimed the call', async () => {
+  test('rejects a result from a client that has not claimed the call', async () => {
     const { answer, open } = await leadTalk();
     expect(await answer('tab 1', { output: POSITION })).toBe(false);
     expect(open()).toMatchObject([{ state: 'waiting' }]);
@@ -163,7 +163,7 @@ describe('a tool of the lead agent at a client', () => {
     expect(said()[0]).toContain('52.5');
   });
 
-  test('ends when it is cancelled, and is in doubt if a client has claimed it', async () => {
+  test('ends in doubt if it is cancelled after a client has claimed it', async () => {
     const { session, environment, claim, events, open } = await leadTalk();
     await claim('tab 1');
     session.cancelToolCall(session.pendingToolCalls[0] ?? '');
@@ -253,8 +253,8 @@ const finder = (more: object = {}): NonNullable<TalkOptions['subagents']> => ({
   },
 });
 
-describe('a tool of a subagent at a client', () => {
-  test('waits without a run slot until it receives the result', async () => {
+describe("a subagent's tool that runs at a client", () => {
+  test('does not occupy a run slot while it waits for its result', async () => {
     const made = await talk({
       subagents: { ...finder(), quick: { script: () => say('quick is done') } },
       limits: { maxConcurrentPerSession: 1 },

@@ -13,7 +13,7 @@ const summarise: Summarise = async ({ items, previous }) =>
   `${previous === null ? '' : 'More. '}They said ${items.length} things.`;
 
 describe('a long conversation', { tags: ['B66', 'BW10', 'BW31'] }, () => {
-  test('shrinks to a summary between turns; the model reads the summary and the newer messages', async () => {
+  test('shrinks to a summary between turns, which the model reads together with the newer messages', async () => {
     const prompts: string[] = [];
     const { start, type, events } = textTalk({
       conversation: { limits, summarise, summariseAbove: 0.5, keepItems: 2 },

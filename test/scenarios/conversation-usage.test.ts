@@ -118,7 +118,7 @@ describe('a text session', () => {
     await close();
   });
 
-  test('counts no cost if no price is set', async () => {
+  test('does not count any cost if no price is set', async () => {
     const { start, type, state, close } = textTalk();
     await start();
     await type('hello');
@@ -158,7 +158,7 @@ describe('a text session', () => {
   });
 
   test.each([-1, Number.NaN, '1'])(
-    'reports an invalid price of %o and counts no cost for the call',
+    'reports an invalid price of %o and does not count any cost for the call',
     async (cost) => {
       const { start, type, state, errors, close } = textTalk({ price: () => cost as number });
       await start();

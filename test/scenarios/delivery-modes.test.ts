@@ -161,7 +161,7 @@ describe('a delivery in text', () => {
     expect(state().deliveries).toMatchObject([{ state: 'delivered', grade: 'shown' }]);
   });
 
-  test('delivers a result that has its own mode separately from results without one', async () => {
+  test('delivers a result with its own mode separately from the other results', async () => {
     const script = () => say('Done.');
     const { start, type, environment, parts } = textTalk({
       subagents: {

@@ -135,7 +135,7 @@ describe('a call that takes too long', () => {
   });
 });
 
-describe('words of the user during a call', () => {
+describe('messages from the user during a call', () => {
   const during = async (it: Awaited<ReturnType<typeof begun>>, text = 'hello') => {
     void it.session.sendText(text);
     await it.environment.settle();
@@ -311,7 +311,7 @@ describe('a detached call', () => {
 });
 
 describe('a detached wait for subagents', () => {
-  test('ends at its time limit and delivers no result twice', async () => {
+  test('ends at its time limit and does not deliver any result twice', async () => {
     let ends: ((step: object) => void) | undefined;
     const it = textTalk({
       lead,
@@ -414,7 +414,7 @@ describe('the definition', () => {
     [{ pendingMessage: 'On it.' }, 'pendingMessage'],
   ])('refuses %j', (more, names) => expect(define(more)).toThrow(names));
 
-  test('names a tool if `leadTools` does not run it inline', () => {
+  test('reports a tool by name if `leadTools` does not run it inline', () => {
     const of = (tools: Record<string, object>, name: string) => () =>
       leadTools(tools, { detach: { [name]: { afterMs: 1000 } } });
     expect(of({}, 'look_up')).toThrow('"look_up"');
@@ -460,7 +460,7 @@ describe.each([
     };
   }
 
-  test("P10: answers the user after two seconds of a tool call and delivers the call's result once", async () => {
+  test("P10: answers the user two seconds into a tool call and delivers the call's result once", async () => {
     const it = await spoken();
     await it.environment.advance(1000);
     await it.say('how are you');

@@ -51,7 +51,7 @@ const run =
     runSubagent(...(given as [never, never, never]));
 const withAgent = (agent: unknown, more: object = {}) => text({ model, agents: [agent], ...more });
 
-describe('the message of a mistake', () => {
+describe('the error message for a mistake', () => {
   test.each<[what: string, act: () => unknown, ...words: string[]]>([
     ['no options', text(), 'expected an object, got undefined', 'new TextSession({ model'],
     ['a promise of options', text(Promise.resolve({})), 'a promise, which is not awaited'],

@@ -44,13 +44,13 @@ describe.each(hostileNames.filter((name) => !isPromise(name)))('%s', (name) => {
       return ended;
     }
 
-    test("fails or settles only the call of a subagent's tool", async () => {
+    test("fails or settles only the call when thrown by a subagent's tool", async () => {
       const ended = await outcome({ tools: { work: simpleTool(act) } });
       expect(ended).toMatchObject({ status: 'completed', text: 'done' });
       expect(ended.toolLedger.map(({ toolName }) => toolName)).toEqual(['work']);
     });
 
-    test("fails or settles only the call of a subagent's generator tool", async () => {
+    test("fails or settles only the call when thrown by a subagent's generator tool", async () => {
       async function* work(): AsyncGenerator {
         yield await act();
       }
@@ -227,7 +227,7 @@ describe.each([201, 2_000, 20_000])('JSON nested %d deep', (levels) => {
     expect(await outcome({ completion: 'tool' })).toMatchObject({ output: 'flat' });
   });
 
-  test('disappears from the provider metadata of an answer', async () => {
+  test("disappears from an answer's provider metadata", async () => {
     const runs = subagentRuns(steps(calls(['work']), say('done')));
     const { model } = runs;
     const doGenerate: typeof model.doGenerate = async (call) => {

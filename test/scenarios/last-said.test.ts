@@ -199,7 +199,7 @@ describe('a decision followed by a request', () => {
   });
 });
 
-describe('spoken words', () => {
+describe('spoken answers', () => {
   async function voice(by?: string, answerableBy?: readonly string[]) {
     const paid: unknown[] = [];
     const tool = simpleTool((input) => paid.push(input), {

@@ -84,8 +84,8 @@ async function text(
   };
 }
 
-describe('an approval that lasts', () => {
-  it('APPROVAL-6: covers later identical calls, and their ledger entries name the approval', async () => {
+describe('a lasting approval', () => {
+  it('APPROVAL-6: covers later identical calls, whose ledger entries name the approval', async () => {
     const { answer, sent, open, lasting, ledger } = await text([ANNA, ANNA, BEN]);
     const [asked] = open();
     expect(await answer({ approved: true, lasts: 'session' })).toEqual({ accepted: true });
@@ -101,7 +101,7 @@ describe('an approval that lasts', () => {
     expect(lasting()).toMatchObject([{ requestId: asked?.requestId, lasts: 'session' }]);
   });
 
-  it('covers no later call if `lasts` is not set', async () => {
+  it('does not cover later calls if `lasts` is not set', async () => {
     const { answer, sent, open } = await text();
     await answer({ approved: true });
     expect([sent, open().length]).toEqual([[ANNA], 1]);
@@ -116,7 +116,7 @@ describe('an approval that lasts', () => {
     expect(open()).toMatchObject([{ action: { input: BEN } }]);
   });
 
-  it("does not cover another text unless the tool's author has marked the text as free", async () => {
+  it("does not cover a different text unless the tool's author has marked the text as free", async () => {
     const { answer, sent, open } = await text([ANNA, ANNA_AGAIN]);
     await answer({ approved: true, lasts: 'session' });
     expect([sent, open().length]).toEqual([[ANNA], 1]);
@@ -230,7 +230,7 @@ describe('an approval that lasts', () => {
     expect([sent.length, open().length]).toEqual([2, 1]);
   });
 
-  it('P8: covers no call that the author denies', async () => {
+  it('P8: does not cover a call that the author denies', async () => {
     let isDenied = false;
     const toolApproval = { send_mail: () => (isDenied ? 'denied' : 'user-approval') as never };
     const execute = () => {
@@ -245,7 +245,7 @@ describe('an approval that lasts', () => {
     expect(ledger()[0]).toMatchObject([{ approval: 'given' }, { approval: 'author_denied' }]);
   });
 
-  it('covers the subagents under the one that asked and no others', async () => {
+  it('covers the descendants of the subagent that asked, and no other subagents', async () => {
     const sent: unknown[] = [];
     const { mail, post } = mailing(sent, [ANNA]).subagents ?? {};
     const child = createSubAgentTool(
@@ -270,7 +270,7 @@ describe('an approval that lasts', () => {
     expect([sent.length, open().length]).toEqual([2, 1]);
   });
 
-  it('covers a repeated permission for an agent behind a relay', async () => {
+  it('covers a repeated permission request from an agent behind a relay', async () => {
     const edit = { permission: { title: 'Edit a.txt', kind: 'edit', input: { path: 'a.txt' } } };
     const other = { permission: { ...edit.permission, title: 'Edit b.txt' } };
     const relay = scriptedRelay({ script: () => [edit, edit, other] });
@@ -345,7 +345,7 @@ describe('an approval that lasts', () => {
   });
 });
 
-describe('an approval that lasts, in words', () => {
+describe('a lasting approval that is given in words', () => {
   const again = "Yes, and don't ask me again.";
 
   it('P3: counts after a simple yes to its read-back', async () => {
@@ -369,7 +369,7 @@ describe('an approval that lasts, in words', () => {
   });
 
   it.each([again, 'Yes, always.', 'yes always', "Yes. Don't ask me again for this!"])(
-    'P3: grants nothing for "%s" alone',
+    'P3: does not take effect after "%s" alone',
     async (words) => {
       const { type, sent, open, put } = await text();
       await type(words);
@@ -386,7 +386,7 @@ describe('an approval that lasts, in words', () => {
     },
   );
 
-  it('asks about the original call after a no, and a yes then covers only that call', async () => {
+  it('asks about the original call after a no, and accepts a yes only for that call', async () => {
     const { type, sent, open, put } = await text();
     await type(again);
     await type('No.');
@@ -494,7 +494,7 @@ describe('an approval that lasts, in words', () => {
     expect(lasting()).toHaveLength(1);
   });
 
-  it('ends by its id if there are several', async () => {
+  it('ends when it is revoked by its id if there are several', async () => {
     const requests: string[] = [];
     const lead: Script = (prompt) => {
       const id = requests[0];
@@ -527,7 +527,7 @@ describe('an approval that lasts, in words', () => {
   });
 });
 
-describe('an approval that lasts, by voice', () => {
+describe('a lasting approval, by voice', () => {
   async function voice() {
     const sent: unknown[] = [];
     const talk = voiceTalk(mailing(sent, [ANNA, ANNA]));
@@ -564,7 +564,7 @@ describe('an approval that lasts, by voice', () => {
   });
 });
 
-describe('an approval that lasts, and a kill at each entry', () => {
+describe('a lasting approval in a process that is killed at each entry', () => {
   const wish = 'Ask me again before you send mails.';
   const lead: Script = (prompt) => {
     const last = prompt.prompt.at(-1);

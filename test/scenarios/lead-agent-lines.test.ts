@@ -17,7 +17,7 @@ describe('subagents', () => {
   });
 
   test(
-    'get one instance per handoff, which is disposed once however the handoff ends',
+    'get one instance per handoff and dispose of it once, however the handoff ends',
     { tags: ['B27'] },
     async () => {
       let made = 0;
@@ -82,7 +82,7 @@ describe('subagents', () => {
   );
 
   test(
-    'abort at their timeout, and the lead agent informs the user',
+    'abort at their timeout, which the lead agent reports to the user',
     { tags: ['B33'] },
     async () => {
       const aborted: boolean[] = [];
@@ -135,7 +135,7 @@ describe('notices', () => {
 
 describe('the session', () => {
   test(
-    'calls its start hook once for all reconnects and reports its duration',
+    'calls its start hook only once despite reconnects and reports how long it lasted',
     { tags: ['B67', 'B68'] },
     async () => {
       const told: unknown[] = [];

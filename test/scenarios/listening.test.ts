@@ -221,7 +221,7 @@ describe('a reader', () => {
     expect(state().deliveries.map((one) => one.state)).toEqual(['delivered', 'delivered']);
   });
 
-  test('does not delay results for a busy reader and counts a result when the next part is requested', async () => {
+  test('counts a result when the reader requests the next part, but does not wait for a busy reader', async () => {
     const { session, type, state, environment } = textTalk(TWO);
     await session.start();
     const parts = session.read();
@@ -286,7 +286,7 @@ describe('a question without a listener', () => {
 
 describe('a delivery across two processes', () => {
   test.each(['crash', 'hibernate'] as const)(
-    'a %s: shows a result once as a card if it was shown before',
+    'a %s: shows a result as a card only once if it was already shown',
     async (how) => {
       const of = world();
       const before = textLife(of, TWO);
@@ -319,7 +319,7 @@ describe('a delivery across two processes', () => {
   );
 });
 
-describe('TEXT-LEAD-5: the warning of a missing listener', () => {
+describe('TEXT-LEAD-5: the warning about a missing listener', () => {
   const warned = (events: readonly SessionEvent[]): number =>
     events.filter((event) => event.type === 'error.reported' && event.code === 'NOBODY_LISTENS')
       .length;
@@ -353,7 +353,7 @@ describe('TEXT-LEAD-5: the warning of a missing listener', () => {
   });
 });
 
-test('OUTBOX-9: ends the oldest delivery that was shown when the outbox exceeds its limit', async () => {
+test('OUTBOX-9: ends the oldest delivery already shown when the outbox exceeds its limit', async () => {
   const { session, state, environment } = textTalk({ limits: { maxDeliveries: 2 } });
   await session.start();
   client(session, false);

@@ -284,7 +284,7 @@ describe.each(providers)('$name', (provider) => {
       expect(outcomeOf('ride')?.text).toBe(booked);
     });
 
-    test('accepts an answer by button', async () => {
+    test('accepts an answer given with a button', async () => {
       const { type, session, question, environment, outcomeOf } = await over({ subagents: asking });
       await type('use ride');
       const receipt = session.answer(question()?.requestId ?? '', { optionId: 'premium' });
@@ -457,7 +457,7 @@ describe.each(providers)('$name', (provider) => {
     });
   });
 
-  describe('a provider that refuses', () => {
+  describe('a provider that refuses a request', () => {
     test('receives the next request no earlier than it specified (429)', async () => {
       const { type, outcomeOf, exchangesOf, environment, errors } = await over({
         subagents: {
@@ -498,7 +498,7 @@ describe.each(providers)('$name', (provider) => {
       expect(said().at(-1)).toContain('the disk is full');
     });
 
-    test('receives no second request after a permanent refusal (400)', async () => {
+    test('does not receive a second request after a permanent refusal (400)', async () => {
       const { type, outcomeOf, exchangesOf, environment } = await over({
         subagents: {
           report: {
@@ -588,7 +588,7 @@ describe.each(providers)('$name', (provider) => {
       expect(said().at(-1)).toBe('You said: go on');
     });
 
-    test('causes another request if it came from a subagent', async () => {
+    test('causes another request if the stream belongs to a subagent', async () => {
       const { type, outcomeOf, exchangesOf, environment, server, errors } = await over({
         subagents: {
           report: {

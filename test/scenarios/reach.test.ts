@@ -61,7 +61,7 @@ async function left(
 }
 
 describe('a notice to an absent user', () => {
-  test('goes through one channel after another, through each one once and when its step is due', async () => {
+  test('uses the channels one after another, each once and when its step is due', async () => {
     const talk = await left();
     const id = talk.notify('Your parcel is here');
     await talk.environment.advance(5 * MINUTE - 1);
@@ -106,7 +106,7 @@ describe('a notice to an absent user', () => {
     expect(talk.sms.sent).toEqual([]);
   });
 
-  test('goes through no channel while the user is present', async () => {
+  test('does not use any channel while the user is present', async () => {
     const talk = await left();
     await talk.comes();
     talk.notify('Your parcel is here');
@@ -116,7 +116,7 @@ describe('a notice to an absent user', () => {
     expect([...talk.mail.sent, ...talk.sms.sent]).toEqual([]);
   });
 
-  test('counts as heard once a channel reports that it was read', async () => {
+  test('counts as heard when a channel reports that it was read', async () => {
     const talk = await left();
     const id = talk.notify('Your parcel is here');
     await talk.environment.advance(6 * MINUTE);
@@ -156,7 +156,7 @@ describe('a notice to an absent user', () => {
     expect(talk.mail.aborted).toBe(1);
   });
 
-  test('goes through no channel after it has been dismissed', async () => {
+  test('does not use any channel after it has been dismissed', async () => {
     const talk = await left();
     talk.session.dismiss(talk.notify('hello'));
     await talk.environment.advance(DAY);
@@ -194,7 +194,7 @@ describe('a channel that fails', () => {
     expect(talk.errors).toHaveLength(3);
   });
 
-  test('gets no further attempt after a permanent refusal', async () => {
+  test('does not get another attempt after a permanent refusal', async () => {
     const no = new ProviderError('REFUSED', 'No such user');
     const talk = await left({ mail: fakeChannel({ answers: [no] }) });
     talk.notify('hello');
@@ -463,7 +463,7 @@ describe('quiet hours', () => {
     [{ from: '01:00', to: '02:30' }, '2026-10-24T23:10:00Z'],
     [{ from: '02:45', to: '02:15' }, '2026-10-25T00:50:00Z'],
     [{ from: '23:59', to: '23:58' }, '2026-10-25T00:50:00Z'],
-  ])('end even on days with 23 or 25 hours: %o at %s', (hours, at) => {
+  ])('end at the right time even on days with 23 or 25 hours: %o at %s', (hours, at) => {
     const time = { ...hours, timeZone: 'Europe/Vienna' };
     const until = afterQuiet({ quiet: time }, Date.parse(at), 'UTC');
     expect(until).toBeGreaterThanOrEqual(Date.parse(at));
@@ -512,7 +512,7 @@ describe('a session with channels', () => {
     expect(make).toThrow(message);
   });
 
-  test('explains why a delivery is waiting, and follows the policy of the next process', async () => {
+  test('explains why a delivery is waiting, and applies the policy of the next process', async () => {
     const of = world();
     const mail = fakeChannel({ answers: ['never'] });
     const sms = fakeChannel();

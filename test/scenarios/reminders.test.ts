@@ -66,7 +66,7 @@ describe('the tool', () => {
   test.each([
     ['with `reminders: true`', {}, true],
     ['not without the option', { reminders: false }, false],
-  ])('appears under the right conditions only: %s', async (_, options: TalkOptions, offered) => {
+  ])('appears only under the right conditions: %s', async (_, options: TalkOptions, offered) => {
     const it = await talk(options);
     await it.type('hello');
     expect(it.prompts.map(isOffered)).toEqual([offered]);
@@ -272,7 +272,7 @@ describe('list and cancel', () => {
     ['words of one with others', 'pills against headache yesterday', [PILLS]],
     ['the key of a schedule of the app', 'everyMs', [PILLS, DENTIST]],
   ])(
-    'REMINDERS-2: cancels no reminder when given %s, and lists the candidates',
+    'REMINDERS-2: lists the candidates instead of cancelling a reminder when given %s',
     async (_, reminder, reminders) => {
       const it = await two();
       const answer = await it.remind({ action: 'cancel', reminder });

@@ -237,14 +237,14 @@ describe('by text', () => {
     await it.close();
   });
 
-  test('ONE-REQUEST-2: holds nothing back if there is no running_task tool', async () => {
+  test('ONE-REQUEST-2: does not hold anything back if there is no running_task tool', async () => {
     const it = written(60_000, 'again', 0, { steering: false });
     await say2(it, 1500);
     expect(it.state().subagents).toHaveLength(2);
     await it.close();
   });
 
-  test('sends one mail and loses no message, however long the pause and whatever the task is doing', async () => {
+  test('sends one mail without losing a message, however long the pause and whatever the task is doing', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom(0, 300, 1500, 2500, 6000),
@@ -389,7 +389,7 @@ describe('by voice', () => {
     return { ...it, ...mail, answered, told };
   }
 
-  test('sends one mail and loses no message on every wire, whatever the task is doing', async () => {
+  test('sends one mail without losing a message on any wire, whatever the task is doing', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom(...(Object.keys(wires) as Wire[])),

@@ -22,7 +22,7 @@ async function started(options: TalkOptions = {}, startAt = MONDAY_9) {
   return { ...talk, now, reminded };
 }
 
-describe('words spoken at a set time', () => {
+describe('a message spoken at a set time', () => {
   test('delivers a reminder once when it is due', async () => {
     const talk = await started();
     const receipt = await talk.session.schedule({
@@ -168,7 +168,7 @@ describe('times that pass while no process is running the session', () => {
     expect(nextInMs).toBe(0.5 * HOUR - 1000);
   });
 
-  test('makes up for each missed time with `all`', async () => {
+  test('makes up for each missed time if `missed` is `all`', async () => {
     const { said } = await after(3.5 * HOUR, 'all');
     expect(said).toHaveLength(3);
   });
@@ -178,7 +178,7 @@ describe('times that pass while no process is running the session', () => {
     expect(said).toHaveLength(1);
   });
 
-  test('skips times that are more than a minute late with `skip`', async () => {
+  test('skips times that are more than a minute late if `missed` is `skip`', async () => {
     expect(await after(3.5 * HOUR, 'skip')).toEqual({ said: [], nextInMs: 0.5 * HOUR - 1000 });
     expect((await after(HOUR + 30_000, 'skip')).said).toHaveLength(1);
   });

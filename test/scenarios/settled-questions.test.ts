@@ -207,7 +207,7 @@ describe('a lead model', () => {
     expect(result()?.text).toBe('Got {"userResponse":"Economy","optionId":"economy"}');
   });
 
-  test('SETTLE-1: cannot answer with an utterance to which it has replied before', async () => {
+  test('SETTLE-1: cannot answer with an utterance that it has already replied to', async () => {
     const { type, question, settled } = await begun(
       settling('so?', settle('answer', { optionId: 'economy', quote: 'the cheaper one' })),
     );
@@ -512,7 +512,7 @@ test('SETTLE-5: enters the journal with its verdict and is restored from there',
   expect(entries[0]).not.toHaveProperty('refused');
 });
 
-describe('words that a subagent returns', () => {
+describe('answers that a subagent hands back', () => {
   const words = 'The weather, now that I think of it';
   const table = (seen: string[][] = []): TalkOptions => ({
     subagents: {

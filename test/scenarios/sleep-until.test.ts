@@ -204,20 +204,23 @@ describe('a sleeping subagent', () => {
     ['steer', true],
     ['interrupt', true],
     ['queue', false],
-  ] as const)('decides by the mode `%s` whether a message wakes it: %s', async (mode, wakes) => {
-    const it = await watching([forAnHour]);
-    it.session.subagents.send(it.watch()?.id ?? '', { content: 'Look now', mode });
-    await it.environment.settle();
-    expect(it.prompts).toHaveLength(wakes ? 2 : 1);
-    if (mode === 'steer')
-      expect(JSON.stringify(it.prompts.at(-1)?.prompt)).toContain('woken_by_a_message');
-    if (wakes) expect(JSON.stringify(it.prompts.at(-1)?.prompt)).toContain('Look now');
-    await it.environment.advance(HOUR);
-    // The queued message is read before the subagent ends.
-    expect(it.prompts).toHaveLength(wakes ? 2 : 3);
-    expect(it.watch()).toMatchObject({ state: 'completed' });
-    await it.close();
-  });
+  ] as const)(
+    'uses the mode `%s` to decide whether a message wakes it: %s',
+    async (mode, wakes) => {
+      const it = await watching([forAnHour]);
+      it.session.subagents.send(it.watch()?.id ?? '', { content: 'Look now', mode });
+      await it.environment.settle();
+      expect(it.prompts).toHaveLength(wakes ? 2 : 1);
+      if (mode === 'steer')
+        expect(JSON.stringify(it.prompts.at(-1)?.prompt)).toContain('woken_by_a_message');
+      if (wakes) expect(JSON.stringify(it.prompts.at(-1)?.prompt)).toContain('Look now');
+      await it.environment.advance(HOUR);
+      // The queued message is read before the subagent ends.
+      expect(it.prompts).toHaveLength(wakes ? 2 : 3);
+      expect(it.watch()).toMatchObject({ state: 'completed' });
+      await it.close();
+    },
+  );
 
   test('lets the lead agent see how long it will sleep', async () => {
     const it = await watching([forAnHour]);

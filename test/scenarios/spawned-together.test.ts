@@ -128,7 +128,7 @@ describe.each(both)(
       expect(told()).toEqual([['flight', 'hotel'], ['car']]);
     });
 
-    test('arrive in one reply at the ceiling with `cancel`, which stops slow subagents', async () => {
+    test('arrive in one reply when `cancel` stops the slow subagents at the ceiling', async () => {
       const { start, spawn, finish, told, prompts, environment, state } = spawningTalk(toolset, {
         consolidation: { atCeiling: 'cancel' },
       });
@@ -319,7 +319,7 @@ describe('results that the lead agent fetches itself', () => {
     expect(state().deliveries.map((one) => one.state)).toEqual(Array(3).fill('delivered'));
   });
 
-  test('cause no empty batch if the only other result has been fetched', async () => {
+  test('do not cause an empty batch if the only other result has been fetched', async () => {
     const { start, spawn, type, finish, told, environment, idOf } = fetching();
     await start();
     await spawn('flight', 'hotel');
@@ -445,7 +445,7 @@ describe('P1, P4: two results across a kill at each entry', () => {
     errors: [],
   };
 
-  test('reach the user without a kill', async () => {
+  test('reach the user if no process is killed', async () => {
     const of = world();
     expect(await live(of)).toEqual(whole);
     const types = of.entries.map(({ event }) => event.type);

@@ -268,7 +268,7 @@ describe('spoken consent from a caller', () => {
     expect(state().questions[0]).toMatchObject({ state: 'answered', answer: 'No.' });
   });
 
-  test('P3: runs all such calls only after the caller has heard the read-back and said yes again', async () => {
+  test('P3: accepts "don\'t ask again" only after the caller has heard the read-back and said yes again', async () => {
     const { says, hears, paid, state, twilio, environment, ...talk } = await asked();
     await says("Yes, and don't ask me again.");
     expect(paid).toEqual([]);

@@ -93,7 +93,7 @@ describe('TEXT-LEAD-6: a delivery that may call tools', () => {
     );
   });
 
-  test('starts again after calls without text, repeats no call and ends as a card', async () => {
+  test('starts again after calls without text, does not repeat any call and becomes a card', async () => {
     const keys: string[] = [];
     const { delivery, environment } = await told({
       tools: [look(({ key }) => (keys.push(key), 'seen'))],
@@ -165,7 +165,7 @@ describe('TEXT-LEAD-6: a delivery that may call tools', () => {
   });
 });
 
-describe('a question of a subagent to an idle lead agent', () => {
+describe("a subagent's question to an idle lead agent", () => {
   const child = createChildSubagentToolset();
   const asking: TalkOptions = {
     subagents: {
@@ -213,7 +213,7 @@ describe('P6: a delivery that a crash interrupts', () => {
     ),
   });
 
-  test('reaches the user after a crash at each entry and repeats no call', async () => {
+  test('reaches the user after a crash at each entry and does not repeat any call', async () => {
     const whole = world();
     const first = textLife(whole, options([]));
     await first.start();

@@ -543,7 +543,7 @@ describe('a lead model that fails', () => {
   );
 });
 
-describe('words that postpone a result while it is being delivered', () => {
+describe('messages that postpone a result while it is being delivered', () => {
   test('turn the result into a card that is not delivered again', async () => {
     const { script, finish } = slowReport();
     const { start, type, session, environment, said, state } = textTalk({
@@ -628,7 +628,7 @@ describe('urgent deliveries', () => {
     ]);
   });
 
-  test('interrupt no reply while no client is attached', async () => {
+  test('do not interrupt a reply while no client is attached', async () => {
     let finish: () => void = () => {};
     const { start, session, environment, state } = textTalk({
       lead: () => new Promise((resolve) => (finish = () => resolve(say('The answer.')))),

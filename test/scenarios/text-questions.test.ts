@@ -65,7 +65,7 @@ describe('an answer', () => {
     );
   });
 
-  test('counts whether typed or given by button', { tags: ['B44', 'B46'] }, async () => {
+  test('counts whether it is typed or given with a button', { tags: ['B44', 'B46'] }, async () => {
     const { start, type, answer, resultOf } = talk({
       subagents: { ...ride, name: subagent(asking('Your name?')) },
     });
@@ -133,7 +133,7 @@ describe('an answer', () => {
   );
 });
 
-describe('words that are not an answer', () => {
+describe('messages that are not answers', () => {
   test('reach the lead agent as a digression and leave the question open', async () => {
     const { start, type, said, questionOf, resultOf } = talk({
       subagents: { ride: subagent(asking('Economy or Premium?', options)) },
@@ -155,7 +155,7 @@ describe('words that are not an answer', () => {
     ['a choice', options],
     ['a free-text question', undefined],
   ])(
-    'QUESTION-7: postpone the question with "wait" (over %s), so that it is asked again later',
+    'QUESTION-7: postpone the question if they say "wait" (to %s), so that it is asked again later',
     async (_, choices) => {
       const { start, type, said, parts, environment, questionOf, resultOf } = talk({
         subagents: { ride: subagent(asking('Where to?', choices)) },
@@ -341,7 +341,7 @@ describe('P2: several questions at a time', () => {
   );
 
   test(
-    'appear in order if one step asks two, possibly with other questions in between',
+    'appear in order if one step asks two questions, even with others in between',
     { tags: ['B41'] },
     async () => {
       const { start, type, asked, state } = talk({
@@ -426,7 +426,7 @@ describe('questions without an answer', () => {
       : say('There you are.');
 
   test(
-    'fail their tool with a fixed message, and end the subagent after three in a row',
+    'make their tool fail with a fixed message, and end the subagent after three in a row',
     { tags: ['B26', 'B42', 'B45'] },
     async () => {
       const { start, type, environment, resultOf, questionOf } = talk({
@@ -672,7 +672,7 @@ describe('consent in text', () => {
     },
   );
 
-  test('counts if given by button', async () => {
+  test('counts if it is given with a button', async () => {
     const ran: string[] = [];
     const { start, type, answer } = talk({ subagents: paying(ran) });
     await start();

@@ -81,7 +81,7 @@ describe('a service in a text session', { tags: ['B74', 'B76', 'BW32'] }, () => 
     expect(said().at(-1)).toEqual(told('Order 4'));
   });
 
-  test('does not deliver an irrelevant event, and makes no model call for a filtered event', async () => {
+  test('does not deliver an irrelevant event, and does not call the model for a filtered event', async () => {
     let calls = 0;
     const monitor = orderMonitor({ onModelCall: () => (calls += 1) });
     const { start, environment, said, session } = textTalk({ services: [monitor.service] });
@@ -208,7 +208,7 @@ describe('the limits shared with other subagents', { tags: ['B76'] }, () => {
     };
   }
 
-  test('drop an event that is refused for good, and report the reason as an event and an error', async () => {
+  test('drop an event that is permanently refused, and report the reason as an event and an error', async () => {
     const monitor = orderMonitor({ maxInvocations: 2 });
     const { start, environment, events, errors, session } = textTalk({
       services: [monitor.service],
@@ -276,7 +276,7 @@ describe('a service at the end of its session', { tags: ['BW20', 'B76'] }, () =>
     expect(session.services.list()[0]?.state).toBe('stopped');
   });
 
-  test('never fails the session if its source fails', { tags: ['B77'] }, async () => {
+  test('does not make the session fail if its source fails', { tags: ['B77'] }, async () => {
     const monitor = orderMonitor();
     const broken = {
       name: 'broken',
@@ -299,7 +299,7 @@ describe('a service at the end of its session', { tags: ['BW20', 'B76'] }, () =>
     expect(said()).toEqual(['You said: hello', told('Order 7 was shipped.')]);
   });
 
-  test('starts no source if the session closes before it has started', async () => {
+  test('does not start its source if the session closes first', async () => {
     const monitor = orderMonitor();
     const { close, session } = textTalk({ services: [monitor.service] });
     await close();

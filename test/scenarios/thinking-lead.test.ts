@@ -115,7 +115,7 @@ describe('a thinking model as lead agent', () => {
     expect(reasoningIn(prompts.at(-1)![1])).toContain('They want look.');
   });
 
-  test('never receives a call without its reasoning once the conversation is summarised or cut', async () => {
+  test('never receives a call without its reasoning after the conversation has been summarised or cut', async () => {
     for (const summarise of [async () => 'They looked.', false] as const) {
       const { start, type, errors, last } = thinking({
         conversation: {

@@ -91,7 +91,7 @@ describe('the title of a subagent', () => {
     expect(String(life.errors[0]?.error)).toContain(message);
   });
 
-  test('ends at a whole character if it is cut', async () => {
+  test('ends with a complete character if it is truncated', async () => {
     const { session } = await ride(world(), () => 'x'.repeat(199) + '🚕'.repeat(300));
     expect(session.subagents.list()[0]?.title).toBe('x'.repeat(199));
   });

@@ -97,7 +97,7 @@ describe('a transfer', { tags: ['B69'] }, () => {
   });
 
   test(
-    'lets the previous agent answer every other call in the batch',
+    'lets the previous agent answer all the other calls in the batch',
     { tags: ['BW22'] },
     async () => {
       const agents: string[] = [];
@@ -188,7 +188,7 @@ describe('a transfer', { tags: ['B69'] }, () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('reports only hooks that hang, and leaves none running after the session has ended', async () => {
+  test('does not report a hook that has finished or that the end of the session interrupts', async () => {
     const { start, session, environment, errors } = handover({
       agent: { onEnter: () => {}, onExit: never },
     });
@@ -349,7 +349,7 @@ describe('the agents', { tags: ['B7', 'B70'] }, () => {
   );
 
   test(
-    "lose their own directives when they end but not the session's",
+    "lose their own directives, but not the session's, when they end",
     { tags: ['B9', 'B70'] },
     async () => {
       const order = defineTool({
@@ -417,7 +417,7 @@ describe('the agents', { tags: ['B7', 'B70'] }, () => {
 });
 
 test(
-  'keeps subagents running, and the new lead agent delivers their results',
+  'keeps subagents running and lets the new lead agent deliver their results',
   { tags: ['B35', 'BW22'] },
   async () => {
     const { start, type, environment, speakers, said, state } = handover({

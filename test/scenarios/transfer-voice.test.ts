@@ -355,7 +355,7 @@ describe('a transfer on a transport that needs a new connection', () => {
 });
 
 describe('a new connection', { tags: ['B72'] }, () => {
-  test('closes if it is not ready after 30 s, and is retried', async () => {
+  test('closes and is retried if it is not ready after 30 s', async () => {
     const { session, transport, environment } = handover();
     transport.autoReady = false;
     const started = session.start();

@@ -16,7 +16,7 @@ test('P7: leaves no timer running if a client leaves after the session has close
   expect(talk.environment.pendingTimers).toBe(0);
 });
 
-test('P7: requests no more replies if the session is closed while the user interrupts', async () => {
+test('P7: does not request further replies if the session is closed while the user interrupts', async () => {
   const talk = voiceTalk();
   await talk.start();
   await talk.say('hello');

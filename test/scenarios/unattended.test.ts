@@ -16,7 +16,7 @@ async function unattended(options: Parameters<typeof voiceTalk>[0] = {}) {
   return talk;
 }
 
-test('reports once, after 10 s, that a greeting has no client', async () => {
+test('reports once, after 10 s, that a greeting has no listener', async () => {
   const talk = await unattended({ greeting: 'Say hello.' });
   await talk.environment.advance(9_999);
   expect(reportsOf(talk)).toEqual([[], []]);
@@ -41,7 +41,7 @@ test('reports a delivery that becomes due later', async () => {
   await talk.close();
 });
 
-test('reports nothing once a client has attached or the session has ended', async () => {
+test('does not report anything after a client has attached or the session has ended', async () => {
   const attached = await unattended({ greeting: 'Say hello.' });
   await attached.environment.advance(9_999);
   attached.session.attach()();

@@ -203,7 +203,7 @@ describe('summaries and facts', () => {
   });
 });
 
-test("counts a claim judge towards the conversation's usage", async () => {
+test("adds a claim judge's usage to the conversation's usage", async () => {
   const environment = simulatedEnvironment();
   const { tracerProvider, spans } = sdk();
   const model = scriptedModel([{ text: JSON.stringify({ unverified: [] }) }]);
@@ -231,7 +231,7 @@ test("counts a claim judge towards the conversation's usage", async () => {
 });
 
 test.each(['close', 'suspend'] as const)(
-  'passes the usage of facts extracted after %s to the usage hook, with their cost and the total',
+  'reports the usage of fact extraction after %s to the usage hook, with its cost and the total',
   async (how) => {
     const environment = simulatedEnvironment();
     const told: { total: number; used: number | undefined }[] = [];
@@ -257,7 +257,7 @@ test.each(['close', 'suspend'] as const)(
   },
 );
 
-test("counts the judge of a program's subagents towards the outcome's usage", async () => {
+test("counts the judge's usage towards the outcome of a program's subagent", async () => {
   const environment = simulatedEnvironment();
   const names: string[] = [];
   const runtime = createRuntime({

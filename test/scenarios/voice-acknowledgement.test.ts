@@ -74,7 +74,7 @@ async function asked({ speaker, question = choice, workMs = 5000, ...rest }: Set
   };
 }
 
-describe('an acknowledgement by a voice', () => {
+describe('an acknowledgement by voice', () => {
   test('ACKNOWLEDGEMENT-1, ACKNOWLEDGEMENT-2: plays once after a short delay and is not a delivery', async () => {
     const { say: utter, environment, said, fillers, state, model } = await asked();
     const before = state().deliveries.length;
@@ -220,7 +220,7 @@ test('becomes an out-of-band request if the model speaks it', async () => {
   ]);
 });
 
-describe('HELD-SPEECH-4: an acknowledgement by a model that answers by itself', () => {
+describe('HELD-SPEECH-4: an acknowledgement by a model that answers on its own', () => {
   const byItself = () => asked({ speaker: null, transport: new FakeTransport(BY_ITSELF) });
 
   test.each([
@@ -239,14 +239,14 @@ describe('HELD-SPEECH-4: an acknowledgement by a model that answers by itself', 
   });
 });
 
-describe('a model that answers by itself, after an utterance that is not an answer', () => {
+describe('a model that answers on its own, after an utterance that is not an answer', () => {
   test.each([
     ['let me think', 'Take your time.', true],
     ['let me think', 'Premium, then. One moment.', false],
     ['let me think', 'I will take premium for you.', false],
     ['could you say that again?', 'Sure.', true],
     ['could you say that again?', 'It was about cars.', false],
-  ])('makes the reply to "%s" with the text "%s" audible: %s', async (said, words, isHeard) => {
+  ])('plays the reply to "%s" with the text "%s": %s', async (said, words, isHeard) => {
     const talk = await asked({ speaker: null, transport: new FakeTransport(BY_ITSELF) });
     await talk.say(said);
     const own = talk.model().beginByItself(words, 1000);
@@ -288,6 +288,6 @@ describe('acknowledgementIn', () => {
     expect(acknowledgementIn(moment, approval)).toBe('whole');
   });
 
-  test('recognises no acknowledgement in a language without tables', () =>
+  test('does not recognise an acknowledgement in a language without tables', () =>
     expect(acknowledgementIn('Un attimo.', { ...premium, language: 'it' })).toBe('none'));
 });

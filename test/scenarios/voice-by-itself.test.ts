@@ -69,7 +69,7 @@ async function askedForRide(talk: Talk): Promise<void> {
   await environment.advance(100);
 }
 
-describe('requests to a model that answers by itself', () => {
+describe('requests to a model that answers on its own', () => {
   test('REPLIES-1: remain unsent if the model replies in time', async () => {
     const { say: utter, model, play, asked, floor, environment, session, pause } = await talkWith();
     await utter('hello');
@@ -237,7 +237,7 @@ describe('requests to a model that answers by itself', () => {
     expect(state().deliveries[0]).toMatchObject({ state: 'delivered', attempts: 2 });
   });
 
-  test('RESPONSES-1: end as withdrawn if the model starts a response of its own first', async () => {
+  test('RESPONSES-1: end as withdrawn if the model starts its own response first', async () => {
     const { session, model, pause } = await talkWith();
     session.notifyBackground('News.');
     await pause();
@@ -247,7 +247,7 @@ describe('requests to a model that answers by itself', () => {
     expect(model().of('response.withdraw')).toMatchObject([{ responseKey: request?.responseKey }]);
   });
 
-  test('RESPONSES-1: end as withdrawn when obsolete if responses cannot be cancelled', async () => {
+  test('RESPONSES-1: end as withdrawn after a dismissal if responses cannot be cancelled', async () => {
     const { session, model, state, pause, environment } = await talkWith(
       {},
       { cancelsResponses: false },
@@ -261,7 +261,7 @@ describe('requests to a model that answers by itself', () => {
     expect(model().of('response.cancel')).toEqual([]);
   });
 
-  test('RESPONSES-1: count a delivery with a cancelled key as interrupted while its speech continues', async () => {
+  test('RESPONSES-1: count a delivery as interrupted if its key is cancelled while its speech continues', async () => {
     const { session, model, play, pause, state, heard, asked, speak } = await talkWith();
     session.notifyBackground('News.');
     await pause();
@@ -294,7 +294,7 @@ describe('requests to a model that answers by itself', () => {
     expect(state().deliveries[0]).toMatchObject({ state: 'delivered' });
   });
 
-  test("RESPONSES-6: cancel a response of the model's own that neither continues nor ends", async () => {
+  test("RESPONSES-6: cancel the model's own response if it neither continues nor ends", async () => {
     const { model, environment, errors, floor } = await talkWith();
     model().beginByItself('Well', 0);
     await environment.advance(30_000);
@@ -313,7 +313,7 @@ describe('requests to a model that answers by itself', () => {
   });
 });
 
-describe('a model that works', () => {
+describe('a model that is working', () => {
   test('MODEL-WORK-1: counts as busy, so that it receives no delivery and no request', async () => {
     const { say: utter, session, model, environment, asked, floor } = await talkWith();
     await utter('plan my week');
@@ -371,7 +371,7 @@ describe('TURNS-7: an open question', () => {
     expect(JSON.stringify(events)).not.toContain('Premium is booked!');
   });
 
-  test('HELD-SPEECH-2: suppresses late speech after an answer was recognised, and runs none of its calls', async () => {
+  test('HELD-SPEECH-2: suppresses late speech and its calls after an answer was recognised', async () => {
     const talk = await talkWith({ subagents: { ride, report } });
     await askedForRide(talk);
     const { model, environment, heard, say: utter, question, state, speak, pause } = talk;
@@ -492,7 +492,7 @@ describe('TURNS-7: an open question', () => {
   });
 });
 
-describe('its memory', () => {
+describe("the model's memory", () => {
   test('MODEL-MEMORY-1: receives a note of what was heard if its audio cannot be truncated', async () => {
     const { say: utter, model, play, environment, told } = await talkWith();
     await utter('tell me a story');

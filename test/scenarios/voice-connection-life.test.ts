@@ -99,7 +99,7 @@ describe('a connection that is about to end', () => {
     expect(connections()).toEqual(['connecting', 'active']);
   });
 
-  test("passes on an open call, and the call's result is delivered on the new connection", async () => {
+  test('passes on an open call, whose result is delivered on the new connection', async () => {
     const { environment, transport, use, model, expire, pause, asked, speak, result } =
       await talkOver({}, { subagents: { ride: { ...ride, pending: null } } });
     await use('ride');
@@ -118,7 +118,7 @@ describe('a connection that is about to end', () => {
     expect(model().of('tool.answer')).toHaveLength(1);
   });
 
-  test('interrupts no reply and repeats the current delivery on the new connection', async () => {
+  test('does not interrupt a reply, and repeats the current delivery on the new connection', async () => {
     const { environment, transport, use, pause, play, expire, asked, result, speak } =
       await talkOver({}, { subagents: { report } });
     await use('report');
@@ -137,7 +137,7 @@ describe('a connection that is about to end', () => {
     expect(result()).toMatchObject({ state: 'delivered', attempts: 2 });
   });
 
-  test('MODEL-MEMORY-1: passes a reply that is playing to the new connection as text, and notes a later cut', async () => {
+  test('MODEL-MEMORY-1: passes the text of a playing reply to the new connection and notes if it is cut off', async () => {
     const { model, say: utter, expire, session, environment, events } = await talkOver();
     await utter('tell me a story');
     const itemId = model().speak('Once upon a time there was a king', 4000);
@@ -267,7 +267,7 @@ describe('a connection that is about to end', () => {
 describe('a connection that is resumed', () => {
   const resumes = { resumes: true } as const;
 
-  test("SESSION-8: closes before the next one opens, which then receives the user's speech from the gap", async () => {
+  test("SESSION-8: closes before the next one opens and passes on the user's speech from the gap", async () => {
     const {
       transport,
       environment,
@@ -378,7 +378,7 @@ describe("the user's speech while there is no connection", () => {
     expect(asked()).toBeNull();
   });
 
-  test('reaches no connection before the session starts or after it ends', async () => {
+  test('does not reach any connection before the session starts or after it ends', async () => {
     const transport = new FakeTransport();
     const { start, session, close } = voiceTalk({ transport });
     const sound = { samples: new Int16Array(480), sampleRateHz: 24_000 };
@@ -441,7 +441,7 @@ describe('a connection that is lost during work', () => {
   });
 });
 
-describe('reports of the transport', () => {
+describe("the transport's reports", () => {
   const used = (inputTokens: number | null, outputTokens: number | null) =>
     ({ type: 'usage.reported', inputTokens, outputTokens, raw: { secret: 'sk-1' } }) as const;
 
@@ -545,7 +545,7 @@ describe('a picture', () => {
     expect(model().commands).toEqual([]);
   });
 
-  test('throws a named error if the transport accepts no images', async () => {
+  test('throws a named error if the transport does not accept images', async () => {
     const { session } = await talkOver();
     expect(() => session.showImage(png)).toThrow(code('IMAGES_NOT_ACCEPTED'));
     expect(() => session.showImage(png)).toThrow('fake');

@@ -186,7 +186,7 @@ describe('delegations', () => {
     expect(prompts).toHaveLength(2);
   });
 
-  test('DELEGATIONS-5: start no second task for the same utterance, but another one for a newer utterance', async () => {
+  test('DELEGATIONS-5: start a second task only for a newer utterance, not for the same one', async () => {
     let finish = (): void => {};
     const held = new Promise<void>((resolve) => {
       finish = resolve;
@@ -211,7 +211,7 @@ describe('delegations', () => {
     expect(meant().filter((one) => 'callIds' in one && one.callIds.length > 0)).toHaveLength(2);
   });
 
-  test('DELEGATIONS-2: start no task for an utterance that answered a subagent', async () => {
+  test('DELEGATIONS-2: do not start a task for an utterance that answered a subagent', async () => {
     const talk = await talkWith(() => calls(['ride', {}]), { subagents: { ride } });
     const { say: utter, delegate, meant, pause, speak, play, model, question, environment } = talk;
     await utter('a ride please');
@@ -282,7 +282,7 @@ describe('delegations', () => {
     expect(errors).toMatchObject([{ error: { code: 'DELEGATION_TIMEOUT' } }]);
   });
 
-  test('DELEGATIONS-1: end with their connection, and the next connection is asked for a reply', async () => {
+  test('DELEGATIONS-1: end with their connection and cause a reply to be requested on the next one', async () => {
     let answer: (words: ReturnType<typeof say>) => void = () => {};
     const talk = await talkWith(
       () => new Promise((resolve) => (answer = resolve as never)) as never,

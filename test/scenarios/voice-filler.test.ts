@@ -77,7 +77,7 @@ async function waiting(options: Setting = {}) {
   return talk;
 }
 
-describe('a filler by a voice, while a tool works', () => {
+describe('a filler spoken by a voice while a tool is running', () => {
   test('FILLER-1, FILLER-2: plays once after a delay and is marked as a filler', async () => {
     const { environment, sounds, said, fillers, state, model, clears, events } = await waiting();
     await environment.advance(AFTER_MS - 1);
@@ -294,7 +294,7 @@ describe('a filler by a voice, while a tool works', () => {
   });
 });
 
-describe('a filler by a voice, while the model has not started to speak', () => {
+describe('a filler spoken by a voice while the model has not started to speak', () => {
   test('FILLER-1: plays once and never after the model has started', async () => {
     const { environment, start, say, model, said, play } = setting();
     await start();
@@ -317,7 +317,7 @@ describe('a filler by a voice, while the model has not started to speak', () => 
   });
 });
 
-describe('a filler by the model itself', () => {
+describe('a filler spoken by the model itself', () => {
   test('FILLER-2, FILLER-5: plays out of band, and its audio has no item id', async () => {
     const { environment, model, sounds, fillers, answer, asked, state } = await waiting({
       speaker: null,
@@ -402,7 +402,7 @@ describe('a filler by the model itself', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('causes no second request after a lost connection', async () => {
+  test('does not cause a second request after a lost connection', async () => {
     const { environment, model, close } = await waiting({ speaker: null });
     await environment.advance(AFTER_MS);
     model().drop();

@@ -69,7 +69,7 @@ describe('P5: a backchannel', () => {
     expect(state().transcript.at(-1)).not.toHaveProperty('interrupted');
   });
 
-  test('does not move the floor, and therefore cancels no subagent', async () => {
+  test('does not move the floor, and therefore does not cancel any subagent', async () => {
     const working = { script: steps(calls(['ask_user', { question: 'Which?' }])) };
     const { begins, ends, state } = await story({
       subagents: { work: { ...working, config: { interactive: true, onBargeIn: 'cancel' } } },
@@ -163,7 +163,7 @@ describe('a noise', () => {
   });
 });
 
-describe('P5: a session that hears the microphone', () => {
+describe("P5: a session that receives the microphone's audio", () => {
   const LOUD = 8000;
   const QUIET = 50;
 
@@ -221,7 +221,7 @@ describe('P5: a session that hears the microphone', () => {
     expect(sounds).toEqual([{ itemId: `${itemId}~2`, ms: 3000 }]);
   });
 
-  test('stops the speech for a longer voice and resumes the speech if it was a backchannel', async () => {
+  test('stops the speech when the user speaks for longer, and resumes it after a backchannel', async () => {
     const talk = await heardStory();
     const { begins, ends, sounds, levels, play, itemId, eventsOf } = talk;
     await begins();
@@ -237,7 +237,7 @@ describe('P5: a session that hears the microphone', () => {
     expect(levels[1]).toBe(SPOKEN_LEVEL);
   });
 
-  test('reports the position at which a longer voice stopped the speech', async () => {
+  test("reports the position at which the user's voice stopped the speech", async () => {
     const talk = await heardStory();
     const { begins, ends, play, itemId, model, eventsOf } = talk;
     await begins();
@@ -303,7 +303,7 @@ describe('P5: a session that hears the microphone', () => {
     expect(sounds).toEqual([]);
   });
 
-  describe('a question while it is said', () => {
+  describe('a question while it is being spoken', () => {
     async function asked(microphone: boolean) {
       const options = [
         { id: 'eco', label: 'Economy' },
@@ -567,7 +567,7 @@ describe('P4: a result that was interrupted', () => {
   });
 });
 
-describe('P4: words that postpone a result while it is delivered', () => {
+describe('P4: utterances that postpone a result while it is being delivered', () => {
   /** Plays half of the result until the user says this. */
   async function over(words: string) {
     const talk = voiceTalk({ subagents: report });
@@ -586,7 +586,7 @@ describe('P4: words that postpone a result while it is delivered', () => {
     return talk;
   }
 
-  test('turn the result into a card if the user says "not now", and the lead agent answers', async () => {
+  test('turn the result into a card after "not now" and get an answer from the lead agent', async () => {
     const { result, asked, speak, pause, session, environment, model } =
       await over('Not now, thanks.');
     expect(result()).toMatchObject({ state: 'pending', card: true });
@@ -603,7 +603,7 @@ describe('P4: words that postpone a result while it is delivered', () => {
     expect(result()).toMatchObject({ state: 'delivered', grade: 'shown' });
   });
 
-  test('do not postpone a result if they are about something else; the result is delivered again', async () => {
+  test('cause the result to be delivered again if they are about something else', async () => {
     const { result, asked, speak, pause } = await over('How late is it?');
     expect(result()).toMatchObject({ state: 'pending', card: false });
     await speak('It is nine.');

@@ -100,7 +100,7 @@ describe('a task', () => {
     },
   );
 
-  test('delivers nothing if it is cancelled, but informs the lead agent', async () => {
+  test('informs only the lead agent if it is cancelled', async () => {
     const { start, use, pause, asked, model, session } = voiceTalk({
       subagents: { work: working },
     });
@@ -169,7 +169,7 @@ describe('two subagents that both ask', () => {
 const atOnce = { falseInterruptionMs: 0 };
 
 describe('P5: an interruption by the user', () => {
-  test("stops speech immediately, keeps what was heard in the model's memory and cancels no work", async () => {
+  test("stops speech immediately, keeps what was heard in the model's memory and does not cancel work", async () => {
     const { start, use, play, model, state, environment, events } = voiceTalk({
       subagents: { work: working },
       voice: atOnce,
@@ -211,7 +211,7 @@ describe('P5: an interruption by the user', () => {
     expect(said?.text.length).toBeLessThan(text.length);
   });
 
-  test('cancels a subagent with `onBargeIn: cancel` but no other', async () => {
+  test('cancels only a subagent with `onBargeIn: cancel`', async () => {
     const { start, use, play, model, state, environment } = voiceTalk({
       subagents: {
         brief: { ...working, config: { ...working.config, onBargeIn: 'cancel' } },
@@ -229,7 +229,7 @@ describe('P5: an interruption by the user', () => {
     expect(state().subagents.map((subagent) => subagent.state)).toEqual(['cancelled', 'running']);
   });
 
-  test('interrupts nothing while the model is silent', async () => {
+  test('does not interrupt anything while the model is silent', async () => {
     const { start, use, model, state, environment, events } = voiceTalk({
       subagents: { brief: { ...working, config: { ...working.config, onBargeIn: 'cancel' } } },
     });
@@ -538,7 +538,7 @@ describe('urgent deliveries', () => {
   });
 });
 
-describe('words in a voice session', () => {
+describe('messages and utterances in a voice session', () => {
   test('reach the lead agent when typed and stop its speech', async () => {
     const { start, session, asked, model, play, environment, state } = voiceTalk();
     await start();
@@ -555,7 +555,7 @@ describe('words in a voice session', () => {
     expect(state().transcript.at(-1)).toMatchObject({ role: 'user', text: 'stop, please' });
   });
 
-  test('stop no speech if typed while the user is speaking, and get a reply only afterwards', async () => {
+  test('do not stop speech if typed while the user is speaking, and get a reply only afterwards', async () => {
     const { start, session, asked, model, environment, state } = voiceTalk();
     await start();
     model().speechStarted('u1');
@@ -570,7 +570,7 @@ describe('words in a voice session', () => {
     expect(state().deliveries[0]).toMatchObject({ attempts: 0 });
   });
 
-  test('stop no speech if transcribed after the next utterance has started', async () => {
+  test('do not stop speech if transcribed after the next utterance has started', async () => {
     const { start, session, asked, model, environment, state } = voiceTalk();
     await start();
     model().speechStarted('u1');
@@ -690,7 +690,7 @@ describe('words in a voice session', () => {
   });
 
   test(
-    'TURNS-2: delay every request until it is known to whom they are addressed',
+    'TURNS-2: delay every request until their addressee is known',
     { tags: ['B65'] },
     async () => {
       let finish: () => void = () => {};

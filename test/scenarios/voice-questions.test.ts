@@ -158,7 +158,7 @@ describe('speech over a question', () => {
     });
   });
 
-  test('accepts no spoken answer after a button has been pressed', async () => {
+  test('does not accept a spoken answer after a button has been pressed', async () => {
     const { model, environment, speak, question, session, requestId, asked } = await untilAsked();
     await speak('Economy or Premium?');
     model().speechStarted('late');
@@ -223,7 +223,7 @@ describe('the deadline of a question', () => {
     expect(await receipt).toEqual({ accepted: true });
   });
 
-  test('expires: the tool reports it, and the third in a row ends the subagent', async () => {
+  test('makes the tool report the timeout, and ends the subagent the third time in a row', async () => {
     const { speak, environment, state, pause, asked } = await untilAsked({
       subagents: {
         ride: {
@@ -248,8 +248,8 @@ describe('the deadline of a question', () => {
   });
 });
 
-describe('words that are not an answer', () => {
-  test('get a reply from the lead agent as a digression and leave the question open', async () => {
+describe('utterances that are not answers', () => {
+  test('count as a digression that the lead agent answers, and leave the question open', async () => {
     const { speak, say: utter, question, asked, settles } = await untilAsked();
     await speak('Economy or Premium?');
     await utter('what time is it?');

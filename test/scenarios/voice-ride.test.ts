@@ -95,7 +95,7 @@ describe('a ride by voice alone', () => {
     expect(model().openRequests).toEqual([]);
   });
 
-  test('P3: does not count an utterance from before the question was played as an answer', async () => {
+  test('P3: does not accept an utterance that preceded the question as its answer', async () => {
     const { environment, model, state, untilAsked } = await ride();
     await untilAsked();
     // The question is offered, but no word of it has been played.
@@ -149,7 +149,7 @@ describe('a ride by voice alone', () => {
     expect(state().questions[0]).toMatchObject({ state: 'answered', answer: 'Economy' });
   });
 
-  test('asks again on a new connection with the conversation if the old one is lost in mid-question', async () => {
+  test('passes the conversation to a new connection and asks again if the old one is lost mid-question', async () => {
     const { environment, transport, untilAsked, state, model, play } = await ride();
     await untilAsked();
     const question = model().begin('Economy or Premium?', 1000);

@@ -221,7 +221,7 @@ describe('TURNS-9: a lead agent whose tool is running', () => {
     await isAnswered(work);
   });
 
-  test('delivers nothing while the user is speaking or the utterance is being transcribed', async () => {
+  test('does not deliver anything while the user is speaking or the utterance is being transcribed', async () => {
     const { environment, news, told, model, asked, saysIt } = await atWork();
     news();
     await environment.advance(1900);
@@ -256,7 +256,7 @@ describe('TURNS-9: a lead agent whose tool is running', () => {
     await isAnswered(work);
   });
 
-  test('repeats the delivery on the next connection after a loss, and then answers', async () => {
+  test('repeats the delivery and then answers on the next connection if the current one is lost', async () => {
     const work = await atWork();
     const { environment, news, told, model, finish, asked, speak } = work;
     news();

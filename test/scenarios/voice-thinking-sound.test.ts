@@ -47,7 +47,7 @@ async function waiting(options: VoiceTalkOptions = {}) {
   };
 }
 
-describe('the thinking sound while a tool works', () => {
+describe('the thinking sound while a tool is running', () => {
   test('THINKING-SOUND-1, THINKING-SOUND-3: starts after a delay and is sent in real time', async () => {
     const { environment, sounds } = await waiting();
     await environment.advance(499);

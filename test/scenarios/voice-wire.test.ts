@@ -18,7 +18,7 @@ const asking = (question: string) => ({
 
 describe('a connection that is lost', () => {
   test(
-    'retries with an increasing delay, then rests and gives the reason',
+    'retries with an increasing delay, then stops retrying and gives the reason',
     { tags: ['B88'] },
     async () => {
       const transport = new FakeTransport();
@@ -63,7 +63,7 @@ describe('a connection that is lost', () => {
     },
   );
 
-  test('keeps its work during an outage that outlasts its reconnects, and delivers it afterwards', async () => {
+  test('keeps work during an outage that outlasts its retries, and delivers the results afterwards', async () => {
     const transport = new FakeTransport();
     let finishWork: () => void = () => {};
     const worked = new Promise<void>((resolve) => (finishWork = resolve));
@@ -110,7 +110,7 @@ describe('a connection that is lost', () => {
     expect(told.join(' ')).toMatch(/Red\?/);
   });
 
-  test('waits for a request after a permanent refusal and loses no work', async () => {
+  test('waits for a request after a permanent refusal without losing work', async () => {
     const talk = voiceTalk({ subagents: { ride: asking('Red?') } });
     const { start, use, model, session, environment, errors, state, transport } = talk;
     await start();
@@ -153,7 +153,7 @@ describe('a connection that is lost', () => {
     ['resting', true, 'HTTP 503'],
     ['refused', false, 'HTTP 401: Incorrect API key provided'],
   ] as const)(
-    'leaves its session %s with its work if a later process cannot connect',
+    'leaves its session %s and keeps its work if a later process cannot connect',
     async (connection, retryable, reason) => {
       const environment = simulatedEnvironment();
       const journal = memoryJournal();

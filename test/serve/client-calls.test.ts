@@ -81,7 +81,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
   });
 });
 
-test('SESSION-HUB-8: passes no call to an observer, an operator or another user', async () => {
+test('SESSION-HUB-8: does not pass a call to an observer, an operator or another user', async () => {
   const { session, reaches } = watched();
   const { client } = await served({ session: () => session });
   const others = ['bob', 'eve', 'root'].map((token) => client({ token }));
@@ -98,7 +98,7 @@ test('SESSION-HUB-8: passes no call to an observer, an operator or another user'
   expect(runs).toBe(0);
 });
 
-test("keeps a call with a page that reconnects and accepts its handler's result", async () => {
+test("leaves a call with a page that reconnects, and accepts the handler's result", async () => {
   const { session, events, reaches } = watched();
   const { client, http } = await served({ session: () => session });
   const sockets: Socket[] = [];

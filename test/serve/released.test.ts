@@ -59,7 +59,7 @@ function watchedPool() {
 
 describe('a pool behind `serve`', () => {
   it.each(['websocket', 'stream'] as const)(
-    'keeps no session and no listener after its clients have left (%s)',
+    'releases its sessions and listeners after its clients have left (%s)',
     async (transport) => {
       const watched = watchedPool();
       const { client, web } = await served({
@@ -81,7 +81,7 @@ describe('a pool behind `serve`', () => {
 });
 
 describe('a pool behind `chatHandler`', () => {
-  it('keeps no session after the responses have ended', async () => {
+  it('releases its sessions after the responses have ended', async () => {
     const watched = watchedPool();
     const handle = chatHandler({
       pool: watched.pool,

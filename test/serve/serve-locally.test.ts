@@ -155,7 +155,7 @@ describe('the page', () => {
     ['<!-- <head> -->\n<html lang="en"><body>', '<!-- <head> -->\n<html lang="en">'],
     ['<header>A page</header>', ''],
     ['<!DOCTYPE html><HTML><HEAD class="a">', '<!DOCTYPE html><HTML><HEAD class="a">'],
-  ])('has its import map before all other content: %j', async (html, before) => {
+  ])('puts its import map before all other content: %j', async (html, before) => {
     write({ 'page/index.html': html });
     const { body } = await ask(await start(), '/');
     expect(body.startsWith(`${before}<script type="importmap">`)).toBe(true);
@@ -303,7 +303,7 @@ describe('the link', () => {
     expect((await start({ tokenFile })).token).toMatch(/^[\w-]{32,}$/);
   });
 
-  test('throws an error that names a file that cannot be read', async () => {
+  test('throws an error that names an unreadable file', async () => {
     await expect(start({ tokenFile: join(folder, 'none', 'token') })).rejects.toMatchObject({
       code: 'INVALID_OPTION',
       message: expect.stringMatching(/tokenFile: expected a file .*none/) as string,
@@ -426,7 +426,7 @@ test.each([
   ['../secret', 'MISSING_DEPENDENCY', /"\.\.\/secret", which is not installed/],
   ['offstage/none', 'INVALID_OPTION', /does not export/],
 ])(
-  'throws an error that names a module that the page cannot have: %s',
+  'throws an error that names a module that the page cannot load: %s',
   async (module, code, words) => {
     const page = { folder: join(folder, 'page'), modules: { it: module } };
     await expect(start({ page })).rejects.toMatchObject({

@@ -41,7 +41,7 @@ async function socketOf(url: string, user: string, hello?: object) {
 
 const hello = (client: string) => ({ type: 'hello', v: 1, client });
 
-describe('connections of one user', () => {
+describe("one user's connections", () => {
   test('count from the upgrade on, before any `hello` and across all sessions', async () => {
     const it = await served({
       session: sessions(),
@@ -104,7 +104,7 @@ test('give the stream of a hidden page to other pages, and reopen it when the pa
   await hidden.status(({ state }) => state === 'open');
 });
 
-describe('rates of one user', () => {
+describe("one user's rate limits", () => {
   test("apply to all of a user's connections, including new ones", async () => {
     const it = await served({
       session: sessions(),

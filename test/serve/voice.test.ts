@@ -145,7 +145,7 @@ test("passes only the voice owner's audio to the session, at the microphone's sa
   eve.close();
 });
 
-test('offers no voice on a stream connection', async () => {
+test('does not offer a voice on a stream connection', async () => {
   const { client } = await spoken();
   const ann = client({ transport: 'stream' });
   await ann.status(({ state }) => state === 'open');

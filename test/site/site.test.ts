@@ -146,7 +146,7 @@ describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
     '/topics/conversation/',
     '/reference/errors/',
     '/reference/offstage-serve/',
-  ])('%s violates no axe rule and fits a screen 375 px wide', async (path) => {
+  ])('%s does not violate any axe rule and fits a screen that is 375 px wide', async (path) => {
     const { page, outside } = await opened(path, {
       colorScheme,
       viewport: { width: 375, height: 740 },

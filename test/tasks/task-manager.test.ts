@@ -125,7 +125,7 @@ function manual(options: Partial<TaskManagerOptions> = {}) {
 }
 
 describe('threads', { tags: ['B79', 'B80'] }, () => {
-  test("continues the conversation and the folder of the topic's last task", async () => {
+  test("continues in the conversation and the folder of the topic's last task", async () => {
     const { done, agents, manager } = manual();
     await done({ topic: 'mail' });
     await done({ topic: 'mail' });
@@ -176,7 +176,7 @@ describe('threads', { tags: ['B79', 'B80'] }, () => {
     expect(given).toEqual([undefined, undefined, 'mail', 'mail', 'calendar', undefined]);
   });
 
-  test("creates no thread for a failed task and keeps the topic's previous thread (TASK-MANAGER-2)", async () => {
+  test("does not create a thread for a failed task and keeps the topic's previous thread (TASK-MANAGER-2)", async () => {
     const { done, start, agents, manager } = manual();
     const fail = async () => {
       const { session, agent } = await start({ topic: 'mail' });

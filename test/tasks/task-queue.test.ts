@@ -34,7 +34,7 @@ function queueOf(maxRunning: number) {
 }
 
 describe('tasks', { tags: ['B80', 'B81'] }, () => {
-  test('runs a limited number of tasks at once and the others in order of arrival', async () => {
+  test('runs a limited number of tasks at the same time and the others in order of arrival', async () => {
     const { queue, begin, order, environment } = queueOf(2);
     const [a] = [begin('a'), begin('b'), begin('c'), begin('d')];
     await environment.settle();
@@ -60,7 +60,7 @@ describe('tasks', { tags: ['B80', 'B81'] }, () => {
     expect(order).toEqual(['first', 'reader', 'second']);
   });
 
-  test('lets no task that needs one lock overtake an earlier task that needs two', async () => {
+  test('does not let a task that needs one lock overtake an earlier task that needs two', async () => {
     const { begin, order, environment } = queueOf(10);
     const a = begin('a', { writes: ['calendar'] });
     void begin('both', { writes: ['calendar', 'email'] });

@@ -238,7 +238,7 @@ describe('LIVE-CONVERSATION-5: a response that arrives in many pieces', () => {
     return item?.role === 'assistant' ? item.text : '';
   }
 
-  test('costs the same to read however long the hidden part is', () => {
+  test('costs the same to read, however long the hidden part is', () => {
     expect(charactersRead(10_000)).toBe(charactersRead(20));
   });
 

@@ -115,7 +115,7 @@ test('BUDGET-ACCOUNT-1 to BUDGET-ACCOUNT-4: never spends or holds more than the 
   );
 });
 
-test('BUDGET-ACCOUNT-3: counts used amounts as spent, and returns the rest once all accounts have ended', () => {
+test('BUDGET-ACCOUNT-3: counts only the used amounts as spent once all accounts have ended', () => {
   const order = fc.array(fc.nat(50), { maxLength: 60 });
   fc.assert(
     fc.property(fc.array(command, { maxLength: 60 }), order, (commands, picks) => {

@@ -74,7 +74,7 @@ describe('BUDGET-5: admission', () => {
 });
 
 describe('BUDGET-6: refuses a call before it is made', () => {
-  test("refuses a call whose input exceeds the remaining tokens, and caps another call's output at them", () => {
+  test("caps a call's output at the remaining tokens, and refuses a call whose input exceeds them", () => {
     const { budget } = budgetOf({ tokens: 1_000 });
     expect(budget.beginCall(1_000)).toMatchObject({
       ok: false,
@@ -94,7 +94,7 @@ describe('BUDGET-6: refuses a call before it is made', () => {
     });
   });
 
-  test("refuses calls once its own time or its parent's time is up", () => {
+  test('refuses calls once the time of the budget or of its parent budget is up', () => {
     const { budget, clock } = budgetOf({ timeMs: 1_000 });
     const child = admitted(budget, { timeMs: 500 });
     const sharing = admitted(budget);
@@ -134,7 +134,7 @@ describe('BUDGET-6: refuses a call before it is made', () => {
   });
 });
 
-describe('BUDGET-7: an account that is settled once', () => {
+describe('BUDGET-7: settling an account', () => {
   test('returns unused amounts, even while a call is running', () => {
     const { budget } = budgetOf({ tokens: 100, agents: 5 });
     const child = admitted(budget, { tokens: 80, agents: 2 });
@@ -174,7 +174,7 @@ const happenings = fc.array(
   { maxLength: 80 },
 );
 
-test('never spends more on a subtree than was granted, and returns everything unspent', () => {
+test('never spends more on a subtree than was granted, and returns all unspent amounts', () => {
   const limits = { tokens: 1_000, steps: 20, agents: 6 };
   fc.assert(
     fc.property(happenings, (all) => {

@@ -33,7 +33,7 @@ test("deducts a subtree's budget from its parent's and from the session's", () =
   expect(budgets.of('d')?.report.tokens).toMatchObject({ granted: 500, left: 500 });
 });
 
-test('BUDGET-7: settles a subtree once when it ends, and frees its unused budget', () => {
+test('BUDGET-7: settles an ended subtree exactly once, and frees its unused budget', () => {
   const { budgets, admit } = scope({ tokens: 1_000 });
   admit('a', null, { tokens: 900 });
   const call = budgets.of('a')?.beginCall(10);
@@ -47,7 +47,7 @@ test('BUDGET-7: settles a subtree once when it ends, and frees its unused budget
   ]);
 });
 
-test('BUDGETS-10: reports the time limit of a subagent once, unless it has ended', async () => {
+test("BUDGETS-10: reports once that a subagent's time is up, unless the subagent has ended", async () => {
   const { environment, budgets, told, admit } = scope({ timeMs: 10_000 });
   admit('a', null, { timeMs: 3_000 });
   admit('b', null);
@@ -95,7 +95,7 @@ test('refuses a scope with an impossible budget when it is created', () => {
   expect(() => scope({ tokens: -1 })).toThrow(/budget/);
 });
 
-test("BUDGETS-13: raises all of the given limits or none, using the parent's budget", () => {
+test("BUDGETS-13: raises all given limits or none, and takes the increase from the parent's budget", () => {
   const { budgets, admit } = scope({ tokens: 1_000, steps: 10 });
   admit('a', null, { tokens: 400, steps: 4 });
   admit('b', 'a', { tokens: 100 });
@@ -143,7 +143,7 @@ test('BUDGETS-13: refuses a new limit that is less than an expensive call has al
   expect(budgets.of('a')?.usedUp(49)).toBeNull();
 });
 
-test("BUDGETS-13: extends the time of all subagents that share it, within their ancestors' limits", async () => {
+test("BUDGETS-13: gives more time to all subagents that share a budget, within their ancestors' limits", async () => {
   const { environment, budgets, told, admit } = scope({ timeMs: 10_000 });
   admit('a', null, { timeMs: 3_000 });
   admit('b', 'a');

@@ -17,7 +17,7 @@ function slotsOf(total: number, sessions: Record<string, number>) {
 }
 
 describe('SLOTS-1: limits', () => {
-  test('admit up to n slots per session, and no more', { tags: ['R12', 'RW6'] }, () => {
+  test('allow at most n slots per session', { tags: ['R12', 'RW6'] }, () => {
     const { slots, granted, ask } = slotsOf(10, { a: 2 });
     ask('a', 'a1');
     expect(slots.isFree('a')).toBe(true);
@@ -62,7 +62,7 @@ describe('SLOTS-2: order', () => {
     expect(granted).toEqual(['a1', 'b1', 'b2', 'a2', 'b3']);
   });
 
-  test('serves resuming subagents before starting ones', () => {
+  test('serves resuming subagents before new ones', () => {
     const { slots, granted, ask } = slotsOf(1, { a: 1 });
     ask('a', 'a1');
     ask('a', 'a2');

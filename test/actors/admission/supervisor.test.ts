@@ -22,7 +22,7 @@ const rejected = (code: string, ...words: string[]) => ({
   message: expect.stringMatching(new RegExp(words.join('.*'))),
 });
 
-describe('SUPERVISOR-1: accepts or rejects a request once', () => {
+describe('SUPERVISOR-1: decides on each request exactly once', () => {
   test('maxLivePerSession: counts subagents that have not ended', { tags: ['M26'] }, () => {
     const { supervisor, admit } = supervised({ maxLivePerSession: 2 });
     expect(admit('1')).toEqual(accepted);
@@ -66,7 +66,7 @@ describe('SUPERVISOR-1: accepts or rejects a request once', () => {
     expect(admit('2')).toEqual(accepted);
   });
 
-  test('refuses subagents of a session that is not open', () => {
+  test('refuses subagents for a session that is not open', () => {
     const { supervisor, admit } = supervised();
     supervisor.close('s');
     expect(admit('1')).toEqual(rejected('SESSION_CLOSED', 'closed'));

@@ -56,7 +56,7 @@ test('omits the call that started a fork, so that no call lacks a result', () =>
 });
 
 test(
-  'includes ten turns instead of ten items, without tool JSON',
+  'includes ten turns rather than ten items, and omits tool JSON',
   { tags: ['B29', 'BW21'] },
   () => {
     let long = ConversationLog.empty();

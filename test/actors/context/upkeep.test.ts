@@ -112,7 +112,7 @@ describe('a summary', () => {
     },
   );
 
-  test('waits until the context is full, and omits the newest items and running calls', () => {
+  test('starts only when the context is full, and omits the newest items and running calls', () => {
     let asked = 0;
     const summarise = async () => {
       asked += 1;
@@ -159,7 +159,7 @@ describe('a summary', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('ends at the limit with a note if the summariser returns too much', async () => {
+  test('gets cut at the limit and ends with a note if the summariser returns too much', async () => {
     const { upkeep, book, environment } = upkeepOf(
       { summarise: async () => 'x'.repeat(500) },
       talkOf(...lines),
@@ -170,7 +170,7 @@ describe('a summary', () => {
   });
 
   test(
-    'quotes the transcript as data, with tool output clipped and errors in full',
+    'quotes the transcript as data, with shortened tool output and complete errors',
     { tags: ['B66', 'BW21'] },
     async () => {
       const prompts: string[] = [];
@@ -262,7 +262,7 @@ describe('facts', () => {
     },
   );
 
-  test('UPKEEP-3: the distiller reads items before their summary, and the last items when the session ends', async () => {
+  test('UPKEEP-3: the distiller reads items before they are summarised, and the last ones at the end', async () => {
     const requests: DistilRequest[] = [];
     const { upkeep, book, environment } = upkeepOf(
       { distil: distilled(requests), distilEveryTurns: 99, summarise: async () => 'Short.' },

@@ -47,7 +47,7 @@ test.each(['outbx', '', 'question', 'outbox:1', ':1', 'toString', '__proto__'])(
   },
 );
 
-test('accepts only the events that belong to an address if the address has no machine', () => {
+test('rejects an event that is unknown or belongs to another address', () => {
   expect(received('user', { type: 'user.said', at: 1 })?.kind).toBe('user');
   expect(received('user', { type: 'user.sayd', at: 1 })).toBeNull();
   expect(received('notices', { type: 'user.said', at: 1 })).toBeNull();

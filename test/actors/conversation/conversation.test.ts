@@ -29,7 +29,7 @@ describe('CONVERSATION-1: order', () => {
     expect(textOf(log.get('u1'))).toBe('Economy, please.');
   });
 
-  test('orders an utterance that has no start event by its timestamp', () => {
+  test('sorts an utterance without a start event by its timestamp', () => {
     const log = talk().add({ id: 'late', role: 'user', at: 4_500, text: 'Please.' });
     expect(ids(log)).toEqual(['u1', 'c1', 'a1', 'u2', 'late', 'a2', 'c1.result']);
   });
@@ -125,7 +125,7 @@ describe('CONVERSATION-3: partial text', { tags: ['B63', 'B65', 'BW11'] }, () =>
   });
 });
 
-test('cuts complete speech that is still playing', () => {
+test('cuts off a finished reply whose audio is still playing', () => {
   const log = ConversationLog.empty()
     .add({ id: 'a1', role: 'assistant', at: 1, text: 'Your ride is booked for nine.' })
     .interrupt('a1', { audioHeardMs: 300, text: 'Your ride' });
@@ -200,7 +200,7 @@ describe('CONVERSATION-5: bounds', () => {
     expect(ids(log)).toEqual(['c7', 'c8', 'c9']);
   });
 
-  test('limit the characters in total and per item, and state in each cut item how many are missing', () => {
+  test('limit the characters per item and in total', () => {
     const log = ConversationLog.empty({ maxChars: 20, maxItemChars: 10 })
       .add({ id: 'u1', role: 'user', at: 1, text: '1234567890' })
       .add({ id: 'u2', role: 'user', at: 2, text: '1234567890' })
@@ -214,7 +214,7 @@ describe('CONVERSATION-5: bounds', () => {
     expect(log.recentTurns(1)[0]?.content).toContain('12345678ab [… 6 more characters]');
   });
 
-  test('cut a tool result of any size', { tags: ['BW21', 'BW31'] }, () => {
+  test('shorten a tool result of any size', { tags: ['BW21', 'BW31'] }, () => {
     const log = ConversationLog.empty({ maxItemChars: 100 })
       .toolCall({ callId: 'c1', toolName: 't', args: { text: 'y'.repeat(500) }, at: 1 })
       .toolResult({ callId: 'c1', at: 2, value: { rows: 'x'.repeat(5_000) } });
@@ -222,7 +222,7 @@ describe('CONVERSATION-5: bounds', () => {
     expect(JSON.stringify(log.toReplay())).toMatch(/\[… \d+ more characters\]/);
   });
 
-  test('report the load when it is time to summarise', () => {
+  test('report how full the log is', () => {
     const log = ConversationLog.empty({ maxItems: 4 }).add({
       id: 'a',
       role: 'user',
@@ -269,7 +269,7 @@ describe('CONVERSATION-6: summaries', { tags: ['B66'] }, () => {
     expect(ids(now)).toEqual(['u2', 'u3', 'u4']);
   });
 
-  test('replace the old summary and the count of lost items', () => {
+  test('replace the old summary, and reset the count of lost items', () => {
     const log = ConversationLog.empty({ maxItems: 1 })
       .add({ id: 'a', role: 'user', at: 1, text: 'a' })
       .add({ id: 'b', role: 'user', at: 2, text: 'b' })

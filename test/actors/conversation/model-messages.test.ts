@@ -77,7 +77,7 @@ test('MODEL-MESSAGES-1: keeps consecutive steps separate', () => {
   expect(roles).toEqual(['user', 'assistant', 'tool', 'assistant', 'tool', 'assistant']);
 });
 
-test('MODEL-MESSAGES-1: answers a running call with its announcement, or omits the call', async () => {
+test('MODEL-MESSAGES-1: answers a running call with its announcement, or omits it', async () => {
   const log = start
     .toolCall({ callId: 'c1', toolName: 't', args: {}, at: 2, pendingText: 'I am on it.' })
     .toolCall({ callId: 'c2', toolName: 't', args: {}, at: 3 })
@@ -100,7 +100,7 @@ test('MODEL-MESSAGES-2: keeps the error of a failed call', { tags: ['BW9'] }, ()
   expect(tool?.content).toMatchObject([{ output: { type: 'error-text', value: 'no such file' } }]);
 });
 
-test('MODEL-MESSAGES-3: omits replies in progress and silence', () => {
+test('MODEL-MESSAGES-3: omits replies in progress and silent utterances', () => {
   const log = start
     .begin({ id: 'a1', role: 'assistant', at: 2 })
     .append('a1', 'I was go')

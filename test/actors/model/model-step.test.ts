@@ -298,7 +298,7 @@ describe('MODEL-STEP-4: invalid calls', () => {
     expect(response.calls[0]?.invalid?.message.length).toBeLessThan(4200);
   });
 
-  test('receive an error from the runtime, which lets the model continue', async () => {
+  test('produce an error from the runtime, so that the model can continue', async () => {
     const scripted = model(answer([call('c1', 'weather', {})]), answer([text('Sorry.')]));
     const first = await step(scripted);
     const message = first.calls[0]?.invalid?.message ?? '';
@@ -327,7 +327,7 @@ describe('MODEL-1: ids of calls', () => {
       calls.map(({ callId, input }) => [callId, input]),
     );
 
-  test('stay separate when repeated, each with its own arguments', async () => {
+  test('stay separate when an id is repeated, each with its own arguments', async () => {
     expect(
       await inputs([
         call('c1', 'weather', { city: 'Rome' }),
@@ -354,7 +354,7 @@ describe('MODEL-1: ids of calls', () => {
     ]);
   });
 
-  test('accept an id of an earlier step', async () => {
+  test('accept an id that an earlier step used', async () => {
     const earlier: ModelMessage[] = [
       question,
       {
@@ -430,7 +430,7 @@ describe('MODEL-2: invalid answers', () => {
 });
 
 describe('MODEL-STEP-1, MODEL-STEP-2: abort', () => {
-  test('rejects the step immediately with the exact reason if the model ignores it', async () => {
+  test('rejects the step immediately with the abort reason, even if the model ignores the abort', async () => {
     const controller = new AbortController();
     const reason = new Error('cancelled by the user');
     const stuck = step(
@@ -457,7 +457,7 @@ describe('MODEL-STEP-1, MODEL-STEP-2: abort', () => {
     await expect(soon(stuck)).rejects.toBe('stop');
   });
 
-  test('discards an answer that arrives at the moment of the abort', async () => {
+  test('discards an answer that arrives at the same moment as the abort', async () => {
     const controller = new AbortController();
     const scripted = model(() => {
       controller.abort(new Error('too late'));
@@ -529,7 +529,7 @@ describe('the request to the model', () => {
     expect(scripted.prompts[1]?.prompt.map(({ role }) => role)).toEqual(['user']);
   });
 
-  test('happens only once, even if it fails', async () => {
+  test('gets sent only once, even if it fails', async () => {
     let calls = 0;
     const busy = new APICallError({
       message: 'busy',

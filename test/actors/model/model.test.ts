@@ -83,19 +83,22 @@ describe('STRUCT-1: a call whose format the model refuses', () => {
     expect(formatsOf(asked)).toEqual(['json', null]);
   });
 
-  test.each([400, 422])('throws the error if it recurs without the format: %s', async (status) => {
-    const asked = model(
-      throwing(refusal(status, 'the history is broken')),
-      throwing(refusal(status, 'the history is broken')),
-      answer([json]),
-    );
-    const { step, reports } = asking(asked);
-    await expect(step()).rejects.toThrow('the history is broken');
-    expect(reports).toEqual([]);
-    // The format was not the cause, so the answer is requested again.
-    await asking(asked).step();
-    expect(formatsOf(asked)).toEqual(['json', null, 'json']);
-  });
+  test.each([400, 422])(
+    'throws the error if the call fails again without the format: %s',
+    async (status) => {
+      const asked = model(
+        throwing(refusal(status, 'the history is broken')),
+        throwing(refusal(status, 'the history is broken')),
+        answer([json]),
+      );
+      const { step, reports } = asking(asked);
+      await expect(step()).rejects.toThrow('the history is broken');
+      expect(reports).toEqual([]);
+      // The format was not the cause, so the answer is requested again.
+      await asking(asked).step();
+      expect(formatsOf(asked)).toEqual(['json', null, 'json']);
+    },
+  );
 
   test.each([401, 429, 500, 503])(
     'throws any other error without calling the model again: %s',
@@ -131,7 +134,7 @@ describe('STRUCT-2: an answer without content', () => {
 });
 
 describe('STRUCT-3: does not request a refused format again', () => {
-  test('does not resend a schema that the model refused, but tries another schema', async () => {
+  test('tries another schema after a refusal, but does not resend the schema that the model refused', async () => {
     const asked = model(
       throwing(refusal(400)),
       answer([json]),
@@ -217,7 +220,7 @@ async function read(parts: readonly Part[]) {
 }
 
 describe('STREAMED-ANSWER-1: the answer', () => {
-  test('equals the answer of a non-streaming call', async () => {
+  test('equals the result of a non-streaming call', async () => {
     const steps = [
       {
         thinking: 'hm hm',
@@ -242,7 +245,7 @@ describe('STREAMED-ANSWER-1: the answer', () => {
     ]);
   });
 
-  test('keeps the order in which its parts started, and omits empty parts', async () => {
+  test('keeps its parts in the order in which they started, and omits empty parts', async () => {
     const { answer, told } = await read([
       { type: 'text-start', id: '1' },
       { type: 'text-start', id: '2' },

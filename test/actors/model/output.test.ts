@@ -45,7 +45,7 @@ describe('checkOutput', () => {
     });
   });
 
-  test('accepts any tool schema, including asynchronous and throwing refinements', async () => {
+  test('supports any tool schema, including one with asynchronous or throwing refinements', async () => {
     const never = jsonSchema(
       { type: 'object' },
       { validate: () => ({ success: false, error: new Error('never right') }) },
@@ -67,7 +67,7 @@ describe('checkOutput', () => {
     });
   });
 
-  test("returns the schema's result as JSON, and refuses a result that JSON cannot represent", async () => {
+  test("returns the schema's result as JSON, or refuses the result if JSON cannot represent it", async () => {
     const dated = z.object({ at: z.string().transform((iso) => new Date(iso)) });
     expect(await checkOutput(dated, '{"at":"2030-01-01"}')).toStrictEqual({
       ok: true,

@@ -24,7 +24,7 @@ test('calls a lazy schema each time, because its result may change', () => {
   expect(wrapSchema(schema, 'second').jsonSchema).toMatchObject({ enum: ['Rome', 'Paris'] });
 });
 
-test('refuses an invalid schema each time, with its path', () => {
+test('refuses an invalid schema each time, and names its path', () => {
   const schema = { type: 'object' };
   for (const where of ['here', 'there'])
     expect(() => wrapSchema(schema, where)).toThrow(`${where}: expected a zod schema`);

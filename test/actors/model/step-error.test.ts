@@ -141,7 +141,7 @@ test('cut an HTML page in the message', () => {
   expect(toStepError(new Error('<p>'.repeat(10_000))).message.length).toBeLessThan(1100);
 });
 
-test('refuse messages with an unanswered call before calling the model', async () => {
+test('reject an unanswered tool call in the messages without calling the model', async () => {
   const failing = runModelStep({
     caller: { name: 'tester' },
     model: model(),

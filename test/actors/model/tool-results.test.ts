@@ -99,7 +99,7 @@ describe('closeDanglingCalls', () => {
     expect(closeDanglingCalls([])).toEqual([]);
   });
 
-  test('adds an error result before the next message for a call without a result', () => {
+  test('adds an error result for a call without a result, before the next message', () => {
     const closed = closeDanglingCalls([user, calling('c1', 'c2'), answering('c2'), user], 'lost');
     expect(closed.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'tool', 'user']);
     expect(closed[3]?.content).toStrictEqual([
@@ -142,7 +142,7 @@ describe('closeDanglingCalls', () => {
     expect(closeDanglingCalls(messages)).toBe(messages);
   });
 
-  test('treats a call id that is used again in a later step as a new call', () => {
+  test('treats a repeated call id in a later step as a new call', () => {
     const messages = [calling('c1'), answering('c1'), calling('c1'), answering('c1')];
     expect(closeDanglingCalls(messages)).toBe(messages);
     expect(closeDanglingCalls(messages.slice(0, 3))).toHaveLength(4);
@@ -155,7 +155,7 @@ describe('closeDanglingCalls', () => {
     fc.array(id).map((ids) => answering(...ids)),
   );
 
-  test('answers every call exactly once after any loss, with messages that the SDK accepts', async () => {
+  test('answers every call exactly once in a form that the SDK accepts, whichever messages are missing', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(anyMessage, { maxLength: 8 }), async (messages) => {
         const closed = closeDanglingCalls(messages);

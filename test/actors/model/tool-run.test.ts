@@ -56,7 +56,7 @@ async function countUnhandled(during: () => Promise<void>): Promise<number> {
   return count;
 }
 
-test('passes the input and the details of the call to execute', async () => {
+test('passes the input and the details of the call to the execute function', async () => {
   const { signal } = new AbortController();
   const seen: unknown[] = [];
   const execute = (...args: unknown[]): void => void seen.push(...args);
@@ -286,7 +286,7 @@ describe('TOOL-OUTPUT-2: cuts an output that is too large, and says so', () => {
     expect(outcome.modelOutput).toStrictEqual({ type: 'json', value: output });
   });
 
-  test('keeps an output whose size in bytes equals the limit', async () => {
+  test('keeps an output whose size in bytes is exactly the limit', async () => {
     const fits = 'x'.repeat(maxOutputBytes);
     expect(await run({ execute: () => fits }, { maxOutputBytes })).toMatchObject({ output: fits });
     expect(await run({ execute: () => `${fits}y` }, { maxOutputBytes })).toMatchObject({

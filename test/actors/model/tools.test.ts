@@ -50,7 +50,7 @@ function standardSchema(withJson = true) {
   return schema;
 }
 
-describe('TOOLS-1: a schema of every tool', () => {
+describe('TOOLS-1: the schema of a tool', () => {
   test('throws an error that names the tool when it has neither inputSchema nor parameters', () => {
     const tools = { search: { description: 'Searches', execute: () => 1 } };
     expect(() => prepareTools(tools, 'reporter.tools')).toThrow(ConfigurationError);
@@ -145,7 +145,7 @@ describe('TOOLS-3: the tools offered to the model', () => {
     contextSchema: city,
   };
 
-  test('contain the fields that a model reads, and no functions', async () => {
+  test('contain the fields that a model reads, but no functions', async () => {
     const { modelTools } = prepareTools({ weather: full }, 'tools');
     expect(Object.keys(modelTools?.['weather'] ?? {}).toSorted()).toEqual([
       'description',
@@ -165,7 +165,7 @@ describe('TOOLS-3: the tools offered to the model', () => {
     ]);
   });
 
-  test('evaluate a description function once', async () => {
+  test('evaluate a description function only once', async () => {
     let calls = 0;
     const described = {
       inputSchema: city,
@@ -222,7 +222,7 @@ describe('names', () => {
     },
   );
 
-  test('accept the names of Object.prototype members', async () => {
+  test('accept names that Object.prototype also uses', async () => {
     const tools = { ['__proto__']: any, constructor: any, ['x'.repeat(64)]: any };
     expect((await offered(tools)).map(({ name }) => name)).toEqual(Object.keys(tools));
     expect(prepareTools(tools, 'tools').execution.get('toString')).toBeUndefined();

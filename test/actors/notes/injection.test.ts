@@ -70,9 +70,9 @@ const evilSubagents = (evil: string): TalkOptions['subagents'] => ({
   },
 });
 
-describe.each(['notice', 'turn'] as const)('P8: in text, with `%s`', (promptStyle) => {
+describe.each(['notice', 'turn'] as const)('P8: in a text session, with `%s`', (promptStyle) => {
   test.each(['user', 'system'] as const)(
-    'quotes third-party text, with notes as %s',
+    'quotes third-party text when notes are written as %s messages',
     async (systemAs) => {
       const wrong: string[] = [];
       let notes = 0;
@@ -113,7 +113,7 @@ describe.each(['notice', 'turn'] as const)('P8: in text, with `%s`', (promptStyl
   );
 });
 
-test('MARK-6: gives a quotation its own mark unless it directly follows the sentence about it', () => {
+test('MARK-6: gives a quotation its own mark unless it directly follows the note that introduces it', () => {
   const notes = new NoteMarks('mark_a');
   const text = notes.text(note(sentence`Tell the user this result.`, { result: 'Done.' }), 'n');
   expect(text).toBe(

@@ -246,7 +246,7 @@ describe('a session of a living process', () => {
     expect([other.opened, other.errors, world.shared.refused]).toEqual([[], [], []]);
   });
 
-  test('SESSION-POOL-6 WAKE-SCHEDULER-2: gets one try per round if the journal hides the claim holder', async () => {
+  test('SESSION-POOL-6 WAKE-SCHEDULER-2: gets one try per round if the journal cannot show who claimed it', async () => {
     const world = worldOf({ knowsClaims: false });
     const other = processOf(world, { maxAwake: 1, idleMs: 60 * LOOK_MS });
     const first = processOf(world);
@@ -274,7 +274,7 @@ describe('a session of a living process', () => {
   });
 });
 
-test('WAKE-SCHEDULER-2: retries a failed start once per round, and releases the claim each time', async () => {
+test('WAKE-SCHEDULER-2: retries a failed start once per round, and releases the claim after each try', async () => {
   const world = worldOf();
   const first = processOf(world);
   await first.type('a', 'hello');

@@ -30,7 +30,7 @@ test.each([
   ['no event', { ...written, event: null }],
   ['an event without a type', { ...written, event: { text: 'hello' } }],
   ['an event of a type that is no text', { ...written, event: { type: 1 } }],
-])('JOURNAL-ENTRY-1: refuses %s, and says where it is', (_what, value) => {
+])('JOURNAL-ENTRY-1: refuses %s, and names its position', (_what, value) => {
   expect(() => journalEntryOf(value, 'the file')).toThrow(
     expect.objectContaining({
       name: 'JournalError',

@@ -87,7 +87,7 @@ describe('ranking', () => {
   });
 });
 
-describe('keeping', () => {
+describe('storage', () => {
   test('replaces only a fact that has the same id in the same scope', async () => {
     await remember('old');
     await store.remember({ id: 'f0', scope: 'bob', text: 'of bob', at: 1 });

@@ -20,7 +20,7 @@ async function answer(talk: Talk, text: string): Promise<void> {
 }
 
 describe('a fork', () => {
-  test('continues from an open question, independently of its source', async () => {
+  test('continues from an open question without affecting its source', async () => {
     const { of, talk } = await inMidQuestion();
     const { journal } = of.begin().runtime;
     await forkSession(journal, { from: 'ses', after: of.entries.length, to: 'other' });

@@ -61,7 +61,7 @@ describe('RECORDING-1: exported recordings', () => {
     });
   });
 
-  test('contain no secrets if the journal contains none', async () => {
+  test('contain no secrets if the journal does not contain any', async () => {
     const journal = memoryJournal({ keep: Infinity });
     await importRecording(
       redactingJournal(journal, { values: ['use ride and weather'] }),
@@ -74,7 +74,7 @@ describe('RECORDING-1: exported recordings', () => {
 });
 
 describe('a difference', () => {
-  test('names the first entry whose consequence changed, along with the recorded value', () => {
+  test('names the first entry with a changed consequence, and shows the recorded value', () => {
     const number = lineOf('client.attached');
     const other = withLine(number, (line) => ({ ...line, ledTo: { client: 'attached', x: '1' } }));
     expect(checkRecording(parseRecording(other))).toMatchObject({

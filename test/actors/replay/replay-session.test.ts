@@ -130,7 +130,7 @@ describe('a replay', () => {
     expect(refused(of.entries)).toEqual([]);
   });
 
-  test("shows a program's subagents without a session", async () => {
+  test('shows the subagents of a program that has no session', async () => {
     const journal = writtenJournal();
     const environment = simulatedEnvironment();
     const finder = { name: 'finder', instructions: '', tools: { find: simpleTool(() => 'it') } };
@@ -196,7 +196,7 @@ describe("REPLAYED-SESSION-1: the app's values in the entries", () => {
     ]);
   });
 
-  test('include which results are delivered together', async () => {
+  test('include the choice of results that are delivered together', async () => {
     const journal = writtenJournal();
     const {
       start,

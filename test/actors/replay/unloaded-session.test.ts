@@ -30,7 +30,7 @@ async function goOn(of: World) {
 const ride = (talk: Awaited<ReturnType<typeof goOn>>) =>
   talk.state().subagents.find(({ name }) => name === 'ride');
 
-test('stores an answer that the next process uses to book the ride', async () => {
+test('stores an answer that lets the next process book the ride', async () => {
   const { of, talk, question } = await inMidQuestion();
   talk.kill();
   const session = await rest(of);
@@ -126,7 +126,7 @@ test('refuses a session that is unknown, closed or held by another process', asy
   await expect(claim).rejects.toMatchObject({ code: 'SCOPE_IN_USE' });
 });
 
-test('UNLOADED-SESSION-4: makes a hibernated session due immediately, but not a killed one; releases both', async () => {
+test('UNLOADED-SESSION-4: releases its claim, and makes only a hibernated session due immediately', async () => {
   const dueAfter = async (isAsleep: boolean) => {
     const { of, talk, question } = await inMidQuestion();
     if (isAsleep) expect(await talk.session.hibernate()).toBe(true);

@@ -74,7 +74,7 @@ test.each([
   ['text', 6],
   ['voice', 4],
 ] as const)(
-  'WHY-WAITING-1, by %s: explains every moment of conversations with all kinds of faults',
+  'WHY-WAITING-1, by %s: explains each wait in conversations with all kinds of faults',
   {
     timeout: 120_000,
   },
@@ -113,7 +113,7 @@ test('explains that a hibernated session is waiting for a process to wake it', a
   expect(question).toMatchObject({ of: 'question', cause: 'answer' });
 });
 
-test("explains a program's run while its relayed agent is working, and while it waits for the program", async () => {
+test("explains a program's run while it waits for its relayed agent or for the program", async () => {
   const environment = simulatedEnvironment();
   const journal = memoryJournal();
   const relay = scriptedRelay();
@@ -177,7 +177,7 @@ test("explains that a subagent's jobs are waiting for a worker, and names who ma
   expect(waits.find(({ cause }) => cause === 'answer')).toMatchObject({ by: ['carl'] });
 });
 
-test('names the users who may answer a question, even if an ancestor of the asking agent restricts them', async () => {
+test('names the users who may answer a question, even if an ancestor of the subagent restricts them', async () => {
   const of = world();
   const script = () => calls(['ask_user', { question: 'Which map?' }]);
   const model = castOf({ subagents: { helper: { script } } });

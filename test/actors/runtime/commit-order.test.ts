@@ -192,7 +192,7 @@ describe('a slow journal', () => {
 });
 
 describe.each(['throws', 'rejects'] as const)('a journal that fails at first (%s)', (how) => {
-  test('COMMIT-UNIT-3: produces the same events, none of them too early', async () => {
+  test('COMMIT-UNIT-3: still produces the same events, and none of them too early', async () => {
     const inner = failingJournal(how);
     // Every entry fails in the same way. A subagent does not wait for the session's entry, and must not overtake it.
     const tries = new Map<string, number>();
@@ -215,7 +215,7 @@ describe.each(['throws', 'rejects'] as const)('a journal that fails at first (%s
     expect(talk.environment.pendingTimers).toBe(0);
   });
 
-  test('COMMIT-UNIT-3: delays all other appends while one keeps failing, and loses nothing', async () => {
+  test('COMMIT-UNIT-3: delays all other appends while one keeps failing, but loses none of them', async () => {
     const journal = failingJournal(how);
     const talk = noticed(journal);
     await talk.start();

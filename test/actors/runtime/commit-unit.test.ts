@@ -99,7 +99,7 @@ const numbered = (count: number) =>
   Array.from({ length: count }, (_, index) => ({ type: 'go', n: index + 1, then: ['effect'] }));
 
 describe('accepted events', () => {
-  test('get an entry with the time, the machine version and a number that starts at 1 in each unit', async () => {
+  test("get an entry with a time, the machine's version and a number that starts at 1 in each unit", async () => {
     const { unit, journal, environment } = unitWith();
     unit.receive('a', { type: 'go' });
     await environment.advance(50);
@@ -137,7 +137,7 @@ describe('accepted events', () => {
   });
 
   test(
-    'COMMIT-UNIT-1: run one at a time, in order of arrival, even if an effect adds another',
+    'COMMIT-UNIT-1: run one at a time in order of arrival, even if an effect adds another event',
     { tags: ['B83'] },
     () => {
       const { unit, body } = unitWith();
@@ -245,7 +245,7 @@ describe('a slow journal', () => {
     expect(journal.kept.map(({ seq }) => seq)).toEqual([1, 2, 3]);
   });
 
-  test('COMMIT-UNIT-2: returns any promise, even one that is not an instance of Promise', async () => {
+  test('COMMIT-UNIT-2: returns any thenable, even one that is not an instance of Promise', async () => {
     const { unit, body, environment } = unitWith({
       append: () =>
         ({ then: (kept: () => void) => environment.scheduler.schedule(kept, 500) }) as never,
@@ -362,7 +362,7 @@ describe('a slow journal', () => {
   });
 });
 
-describe('events that a unit cannot accept', () => {
+describe('events that a unit has to refuse', () => {
   test("do not delay later events, even if the app's hooks throw", async () => {
     const journal = gatedJournal();
     const environment = simulatedEnvironment();
@@ -391,7 +391,7 @@ describe('events that a unit cannot accept', () => {
 });
 
 describe.each(['throws', 'rejects'] as const)('a journal that fails (%s)', (how) => {
-  test('COMMIT-UNIT-3: gets the entry again after growing delays, with nothing lost, repeated or reordered', async () => {
+  test('COMMIT-UNIT-3: receives its entries again after growing delays, without loss or reordering', async () => {
     const journal = failingJournal(how);
     const { unit, body, environment, errors } = unitWith(journal);
     journal.failNext(3);
@@ -591,14 +591,14 @@ describe('COMMIT-UNIT-6: a unit restored from the journal', () => {
     expect(body.applied).toEqual(['a.deadline.due']);
   });
 
-  test('throws an error that names a missing entry or an entry with another version', async () => {
+  test('throws an error that names the missing entry or the entry with another version', async () => {
     const { entries } = await kept(numbered(3));
     expect(() => unitWith().unit.refold(entries.slice(1))).toThrow(/Expected entry 1 .* has 2/);
     const other = entries.map((entry) => ({ ...entry, definitionVersion: 2 }));
     expect(() => unitWith().unit.refold(other)).toThrow(/version 2 of `test`: this is version 3/);
   });
 
-  test('queues events that arrive during the read behind earlier ones', async () => {
+  test('handles events that arrive during the read after the earlier ones', async () => {
     const { unit, body, environment } = unitWith();
     unit.pause();
     unit.receive('a', { type: 'go', n: 2 } as UnitEvent);
@@ -611,7 +611,7 @@ describe('COMMIT-UNIT-6: a unit restored from the journal', () => {
 });
 
 describe('COMMIT-UNIT-7: a journal that refuses permanently', () => {
-  test('receives an entry only once, and stops the unit', async () => {
+  test('receives an entry only once, and causes the unit to stop', async () => {
     const refusal = new ProviderError('FENCED', 'another process has it', { retryable: false });
     let appends = 0;
     const { unit, body, environment } = unitWith({

@@ -83,7 +83,7 @@ function expectTogether(log: readonly string[]): void {
   expect(log.slice(first + together.length).toSorted()).toEqual(after);
 }
 
-describe('COMMIT-UNIT-2 ROUTER-1: effects of one event, which are not interleaved with their consequences', () => {
+describe('COMMIT-UNIT-2 ROUTER-1: the effects of one event, which run before any of their consequences', () => {
   test('run together when a unit starts and nothing else is running', () => {
     const { one, log } = units(memoryJournal());
     one.unit.start(() => one.begin('a'));

@@ -102,7 +102,7 @@ test.each([
   expect(left?.map(({ scope }) => scope)).toHaveLength(4 - expected.length);
 });
 
-test("determines a session's age by the wall clock, although the actors' clock never goes back", async () => {
+test("determines a session's age by the wall clock, not by the actors' clock", async () => {
   const { clock } = simulatedEnvironment();
   const journal = journalOf({ today: 0, old: 40 }, clock.now());
   const glitched = { now: () => clock.now() + 40 * DAY_MS, wall: () => clock.now() };

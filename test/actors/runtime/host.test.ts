@@ -133,7 +133,7 @@ describe('a hosted machine', () => {
     expect(posted).toEqual([]);
   });
 
-  test('keeps its state when an action throws, as does the next machine', () => {
+  test('keeps its state when an action throws, and does not affect the next machine', () => {
     const broken = setup({
       actions: {
         say: effect<object>(),

@@ -30,7 +30,7 @@ test('keeps the latest entries in order', () => {
   }
 });
 
-test('returns the entries of one unit or all units in results that do not change later', () => {
+test('returns the entries of one unit or of all units in arrays that later appends do not change', () => {
   const journal = memoryJournal({ keep: Infinity });
   for (let seq = 1; seq <= 5000; seq += 1) journal.append(entry(seq, seq % 2 ? 'odd' : 'even'));
   const read = journal.read();
@@ -40,7 +40,7 @@ test('returns the entries of one unit or all units in results that do not change
   expect(read).toHaveLength(5000);
 });
 
-test('keeps no entries with a limit of 0', () => {
+test('does not keep any entries if the limit is 0', () => {
   const journal = memoryJournal({ keep: 0 });
   for (let seq = 1; seq <= 5; seq += 1) journal.append(entry(seq));
   expect(seqs(journal)).toEqual([]);
@@ -64,7 +64,7 @@ describe('a journal that was cut', () => {
     expect(seqs(journal)).toEqual([3, 1, 2, 3]);
   });
 
-  test('MEMORY-JOURNAL-2: refuses to read a scope even if only another of its units was cut', () => {
+  test('MEMORY-JOURNAL-2: refuses to read a scope even if only one of its units was cut', () => {
     const journal = memoryJournal({ keep: 2 });
     journal.append(entry(1, 'session'));
     journal.append(entry(1, 'subagent'));
@@ -130,7 +130,7 @@ describe('trimmed entries', () => {
     expect(() => journal.read({ scope: 'scope' })).toThrow(cut);
   });
 
-  test('MEMORY-JOURNAL-2: make a scope complete again if all lost entries came before the trim', () => {
+  test('MEMORY-JOURNAL-2: make a scope complete again if they include all lost entries', () => {
     const journal = memoryJournal({ keep: 4 });
     for (let seq = 1; seq <= 9; seq += 1) journal.append(entry(seq));
     expect(() => journal.read({ scope: 'scope' })).toThrow(cut);

@@ -101,7 +101,7 @@ test('deletes a member without affecting the others', () => {
   expect(population.ids).toEqual(['b']);
 });
 
-test('reaches the same state for the same events, with or without sleeping', () => {
+test('reaches the same state for the same events, whether or not its members sleep', () => {
   const events = [
     { type: 'call.validated', execution: 'background', acknowledge: true },
     { type: 'subagent.accepted' },

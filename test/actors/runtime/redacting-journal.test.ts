@@ -38,7 +38,7 @@ function kept(
 const eventOf = (event: Record<string, unknown>, options?: RedactionOptions): unknown =>
   kept(event, options)?.event;
 
-describe('a secret by name', () => {
+describe('a secret recognised by its name', () => {
   test.each(['apiKey', 'api_key', 'API-KEY', 'ApiKey', 'Authorization', 'set-cookie', 'PASSWORD'])(
     '%s',
     (name) => {
@@ -83,7 +83,7 @@ describe('a secret by name', () => {
   });
 });
 
-describe('a secret by value', () => {
+describe('a secret recognised by its value', () => {
   const values = [KEY, undefined, /\b\d{4}(?: \d{4}){3}\b/, 'short', `${KEY}-longer`, /^shh.*/y];
 
   test.each([
@@ -101,7 +101,7 @@ describe('a secret by value', () => {
     });
   });
 
-  test('disappears even from property names', () => {
+  test('disappears from property names as well as values', () => {
     expect(eventOf({ byKey: { [KEY]: 1 } }, { values })).toMatchObject({
       byKey: { '[redacted]': 1 },
     });
@@ -122,7 +122,7 @@ describe('a secret by value', () => {
   });
 });
 
-test('REDACTING-JOURNAL-1, REDACTING-JOURNAL-2: copies only entries with secrets, and redacts a retry once', () => {
+test('REDACTING-JOURNAL-1, REDACTING-JOURNAL-2: copies only entries with secrets, and each only once', () => {
   const inner = memoryJournal();
   const journal = redactingJournal(inner, { values: [KEY] });
   const harmless = entry({ deep: [{ text: 'hello', n: 1 }], 'a-name': {} });
@@ -165,7 +165,7 @@ test('never writes a secret to the file', async () => {
   rmSync(folder, { recursive: true });
 });
 
-test("forwards the wrapped journal's other members if they exist", async () => {
+test('forwards the optional members that the wrapped journal has', async () => {
   const inner = memoryJournal();
   const journal = redactingJournal(inner);
   await journal.append(entry({}));

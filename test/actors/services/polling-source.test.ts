@@ -38,7 +38,7 @@ describe('an event source that polls', { tags: ['B76'] }, () => {
     expect(stage.service.view.sources).toMatchObject([{ name: 'polling' }]);
   });
 
-  test('polls immediately and then at its interval, and passes the previous cursor to each poll', async () => {
+  test('polls immediately and then at each interval, and passes the last cursor to each poll', async () => {
     const stage = pollingStage(
       (_signal, cursor = 0) => Promise.resolve({ events: found(cursor + 1), cursor: cursor + 1 }),
       { cursor: 40 },
@@ -76,7 +76,7 @@ describe('an event source that polls', { tags: ['B76'] }, () => {
   });
 
   test.each([undefined, null, {}, { events: 'none' }])(
-    'reports the expected shape when a poll does not return events: %o',
+    'reports the expected shape when the result of a poll is not a list of events: %o',
     async (polled) => {
       const stage = pollingStage(() => Promise.resolve(polled as never));
       await stage.start();

@@ -43,7 +43,7 @@ describe('events become invocations', { tags: ['B76'] }, () => {
     });
   });
 
-  test('pass through shouldInvoke first, and are still handled if it throws', async () => {
+  test('pass through shouldInvoke first, and are handled even if it throws', async () => {
     const stage = serviceStage({
       shouldInvoke: ({ type }) => {
         if (type === 'broken') throw new Error('no idea');
@@ -78,7 +78,7 @@ describe('events become invocations', { tags: ['B76'] }, () => {
 });
 
 describe('events that are not handled', { tags: ['BW32'] }, () => {
-  test('SERVICE-2: fail when the queue is full, unless an urgent one displaces another', async () => {
+  test('SERVICE-2: fail when the queue is full, unless an urgent event displaces a waiting one', async () => {
     const stage = serviceStage({ maxWaiting: 2 });
     await stage.start();
     for (const n of [0, 1, 2]) await stage.emit(order({ n }));
@@ -94,7 +94,7 @@ describe('events that are not handled', { tags: ['BW32'] }, () => {
     expect({ accepted, dropped }).toEqual({ accepted: 4, dropped: 2 });
   });
 
-  test("SERVICE-1: fill only a bounded queue while the journal hangs, without blocking the agent's result", async () => {
+  test("SERVICE-1: fill only a bounded queue while the journal hangs, and do not delay the agent's result", async () => {
     const stage = serviceStage();
     await stage.start();
     await stage.emit(order({ n: 0 }));
@@ -217,7 +217,7 @@ describe('a source that fails', { tags: ['B77'] }, () => {
     expect(await stage.emit(order())).toMatchObject({ accepted: true });
   });
 
-  test('stops before a later restart, and aborts its old signal', async () => {
+  test('aborts its signal and stops before each restart', async () => {
     const stage = serviceStage();
     await stage.start();
     const { signal, emit, context } = stage.source;
@@ -319,7 +319,7 @@ describe('stopping a service', { tags: ['BW20'] }, () => {
     expect(stage.errors.map(String)).toEqual(['Error: cannot']);
   });
 
-  test('works while a source is backing off, and before the service has started', async () => {
+  test('succeeds while a source is backing off, and before the service has started', async () => {
     const stage = serviceStage();
     stage.source.onStart = () => Promise.reject(new Error('down'));
     await stage.start();
@@ -335,7 +335,7 @@ describe('stopping a service', { tags: ['BW20'] }, () => {
     expect(never.source).toMatchObject({ starts: 0, stops: 0 });
   });
 
-  test('stops its sources and drops queued events without waiting when killed, but leaves the agent running', async () => {
+  test('stops its sources and drops queued events immediately when killed, but leaves the agent running', async () => {
     const stage = serviceStage();
     stage.source.onStop = () => new Promise(() => {});
     await stage.start();

@@ -90,7 +90,7 @@ describe('a pending delivery', () => {
   });
 
   test(
-    'expires on time if it is an unheard notice, but never expires if it is a result',
+    'expires on time if it is a notice that has not been heard, but never if it is a result',
     { tags: ['BW29'] },
     async () => {
       const { start, type, session, state, environment, release, said } = busyTalk({
@@ -147,7 +147,7 @@ describe('a dismissed or seen delivery', () => {
   );
 
   test.each(['dismiss', 'shown'] as const)(
-    'TOOL-CALL-1: %s: still answers the call that is waiting for it',
+    'TOOL-CALL-1: %s: still answers the tool call that is waiting for the result',
     async (how) => {
       const hooks: unknown[] = [];
       const histories: string[] = [];
@@ -182,7 +182,7 @@ describe('a dismissed or seen delivery', () => {
 });
 
 describe('OUTBOX-6: the outbox is bounded', () => {
-  test('refuses work whose result would not fit, and states the limit to the model', async () => {
+  test('refuses work whose result would not fit, and gives the model the limit', async () => {
     const answers: unknown[] = [];
     const { start, type, said, session } = textTalk({
       limits: { maxDeliveries: 2 },
@@ -219,7 +219,7 @@ describe('OUTBOX-6: the outbox is bounded', () => {
   });
 
   test(
-    'drops a notice that does not fit and gives a reason, but keeps places for results in progress',
+    'drops a notice that does not fit and gives a reason, but keeps the places of unfinished work',
     { tags: ['BW29', 'BW31'] },
     async () => {
       const { start, type, session, state, environment } = busyTalk({
@@ -241,7 +241,7 @@ describe('OUTBOX-6: the outbox is bounded', () => {
     },
   );
 
-  test('gives a result its reserved place, and frees the place after delivery', async () => {
+  test('gives a result its reserved place, and frees the place after the delivery', async () => {
     const { start, type, session, said } = textTalk({
       limits: { maxDeliveries: 1 },
       subagents: { report: done },
@@ -281,7 +281,7 @@ describe('a text part that counts as seen (TEXT-OUTPUT-2)', () => {
     expect(state().deliveries[0]).toMatchObject({ state: 'delivered', grade: 'assumed' });
   });
 
-  test('needs a listener, or the notice stays a card and is not offered again', async () => {
+  test('requires a listener, because a notice without one stays a card', async () => {
     const { session, state, environment, said } = textTalk();
     await session.start();
     session.notifyBackground('Your order was sent');
@@ -293,7 +293,7 @@ describe('a text part that counts as seen (TEXT-OUTPUT-2)', () => {
   });
 });
 
-test('the outbox offers a notice only a few more times when the lead model fails', async () => {
+test('the outbox offers a notice only a limited number of times when the lead model fails', async () => {
   let tries = 0;
   const { start, session, state, errors, environment, parts } = textTalk({
     lead: ({ user }) => {

@@ -99,7 +99,7 @@ describe('an inline tool', () => {
   });
 
   test(
-    'still answers when it throws, rejects, or returns nothing or a value that is not JSON',
+    'still answers when it throws or rejects, or when its result is missing or not JSON',
     { tags: ['B20'] },
     async () => {
       const round: Record<string, unknown> = {};
@@ -290,7 +290,7 @@ describe('a schema', () => {
   const answered = (events: readonly SessionEvent[]) =>
     events.filter((event) => event.type === 'tool.answered');
 
-  test('returns an error to the model whether it throws or refuses', async () => {
+  test('returns an error to the model, whether the schema throws or refuses the arguments', async () => {
     const broken = checkedBy(() => {
       throw new Error('the check broke');
     });
@@ -379,7 +379,7 @@ describe('P6: a call id that is repeated', () => {
   });
 });
 
-test('forces a model that only calls tools to answer', async () => {
+test('forces an answer from a model that otherwise only calls tools', async () => {
   let asked = 0;
   const { start, type, said } = textTalk({
     tools: [inline('count', () => 1)],

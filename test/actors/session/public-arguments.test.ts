@@ -174,7 +174,7 @@ const hostile: readonly unknown[] = [
 ];
 
 describe.each(['text', 'voice'] as const)('every method, by %s', (kind) => {
-  test('answers hostile arguments or rejects them with an OffstageError, and keeps the journal readable', async () => {
+  test('handles hostile arguments or rejects them with an OffstageError, and keeps the journal readable', async () => {
     const environment = simulatedEnvironment();
     const journal = memoryJournal();
     const make = () => {

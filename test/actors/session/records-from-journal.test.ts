@@ -254,7 +254,7 @@ describe('restores the state in the middle of an answer', () => {
 });
 
 describe('a voice session', () => {
-  test('restores replies, calls, late results, notes, and a connection lost in mid-sentence', async () => {
+  test('restores replies, calls, late results, notes, and a connection that was lost in mid-sentence', async () => {
     const talk = voices({ subagents: { report, late, asks } });
     const { start, say: utter, speak, use, pause, asked, model, environment, same, session } = talk;
     await start();

@@ -80,7 +80,7 @@ describe('session.actor', () => {
     await talk.close();
   });
 
-  test('ACTORS-1, ACTORS-2: shows each state to subscribe, waitFor and toPromise, and serialises to its id', async () => {
+  test('ACTORS-1, ACTORS-2: shows each state to subscribe, waitFor and toPromise, and serialises its id', async () => {
     const talk = textTalk();
     const { actor } = talk.session;
     const seen: string[] = [];
@@ -97,7 +97,7 @@ describe('session.actor', () => {
     expect(talk.session.actor).toBe(actor);
   });
 
-  test('P8: executes user commands, and refuses commands that would have no effect', async () => {
+  test('P8: executes user commands, but refuses those that would have no effect', async () => {
     const journal = memoryJournal();
     const environment = simulatedEnvironment();
     const runtime = createRuntime({ environment, journal });
@@ -161,7 +161,7 @@ describe('session.actor', () => {
   });
 });
 
-describe('an actor below session.actor', () => {
+describe('a descendant of session.actor', () => {
   test("ACTORS-3, ACTORS-4: appears in an inspector's tree, accepts an answer, and refuses other events", async () => {
     const actors = new Map<string, AnyActorRef>();
     const environment = simulatedEnvironment();
@@ -210,7 +210,7 @@ describe('an actor below session.actor', () => {
     await talk.close();
   });
 
-  test("ACTORS-2: completes an open question's observers when the session is unloaded", async () => {
+  test('ACTORS-2: completes the observers of an open question when the session is unloaded', async () => {
     const talk = textTalk({ subagents: asking });
     await talk.start();
     await talk.type('use name');
@@ -221,7 +221,7 @@ describe('an actor below session.actor', () => {
     expect(seen).toEqual(['stopped']);
   });
 
-  test("ACTORS-3: exists for each machine, even a parked subagent's, once an app reads any of them", async () => {
+  test("ACTORS-3: exists for each machine, even for a parked subagent's, once an app reads any actor", async () => {
     const talk = textTalk({ subagents: asking });
     await talk.start();
     await talk.type('use name');

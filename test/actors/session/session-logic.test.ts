@@ -82,7 +82,7 @@ describe('sessionLogic', () => {
     await expect(over).resolves.toBeUndefined();
   });
 
-  test('P8, SESSION-LOGIC-1: refuses internal events and commands that would have no effect', async () => {
+  test('P8, SESSION-LOGIC-1: refuses internal events, and commands that would have no effect', async () => {
     const { environment, logic } = stage();
     const actor = createActor(logic, { input: { sessionId: 'ses_a' } });
     const codes: string[] = [];
@@ -184,7 +184,7 @@ describe('sessionLogic', () => {
     expect(session?.store.getSnapshot().context.connection).toBe('closed');
   });
 
-  test("shows its system's inspector the whole tree, but shows the runtime's inspector only its own part", async () => {
+  test("shows the whole tree to its system's inspector, but only the runtime's part to the runtime's", async () => {
     const ofSystem = new Map<string, string | undefined>();
     const ofRuntime: string[] = [];
     const { environment, logic } = stage(memoryJournal(), {
@@ -272,7 +272,7 @@ describe('session logic across a restart', () => {
   });
 });
 
-describe('an impossible actor', () => {
+describe('an actor whose session cannot be opened', () => {
   test('fails for a session that is already open', async () => {
     const { environment, logic } = stage();
     const first = createActor(logic, { input: { sessionId: 'ses_a' } }).start();

@@ -218,7 +218,7 @@ describe('SNAPSHOT-FORMS-1: a snapshot of an older form', () => {
 });
 
 describe('SNAPSHOT-FORMS-2: a snapshot that cannot be read', () => {
-  test('counts as missing if the earlier entries exist, and keeps them from being trimmed', async () => {
+  test('counts as missing if the earlier entries exist, and prevents their trimming', async () => {
     const entries = ofVersions(of('chat'), NEWER);
     const { start, type, state, said, session, journal } = await found(entries, { trim: true });
     await start();
@@ -313,7 +313,7 @@ describe('a trimmed journal whose only snapshot cannot be read', () => {
     ['it is broken', [broken], 'number'],
     ['an earlier process quarantined it', [snapshot, quarantine], 'it was bad'],
   ] as const)(
-    '%s: writes nothing, and fails with JOURNAL_CUT, naming the snapshot and the remedy',
+    '%s: fails with JOURNAL_CUT, names the snapshot and the remedy, and writes nothing',
     async (_, entries, why) => {
       const { start, journal, claims, sessionId } = await found(entries);
       const error: unknown = await start().then(

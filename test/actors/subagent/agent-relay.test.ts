@@ -77,7 +77,7 @@ function run(relay: ReturnType<typeof agentRelay>, answer: GivenAnswer = { appro
   return { result, asked };
 }
 
-describe('a subagent on an AI SDK agent', () => {
+describe('a subagent that runs an AI SDK agent', () => {
   test('returns the text after the last tool call, and lists the tool in the ledger', async () => {
     const { model } = saying([text('Looking.'), call('send', { to: 'Ann' })], [text('Sent.')]);
     const send = tool({ inputSchema, execute: ({ to }) => `sent to ${to}` });
@@ -144,7 +144,7 @@ describe('a subagent on an AI SDK agent', () => {
   });
 });
 
-test('names the tools of an interrupted turn in the next prompt', async () => {
+test('lists the tools of an interrupted turn in the next prompt', async () => {
   const { model, prompts } = saying([text('Wait.'), call('send', { to: 'Ann' })], [text('Next.')]);
   const send = tool({ inputSchema, execute: () => new Promise<string>(() => {}) });
   const events: RelayEvent[] = [];

@@ -106,7 +106,7 @@ const read = ({
 });
 
 describe('a subagent with the settings of a ToolLoopAgent', () => {
-  test('passes its functions and its model the same input as a ToolLoopAgent', async () => {
+  test('gives its functions and its model the same input as a ToolLoopAgent would', async () => {
     const scripted = () =>
       saying(
         [{ type: 'reasoning', text: 'Hm.' }, text('Looking.'), call('look', {})],
@@ -314,7 +314,7 @@ describe('a subagent with the settings of a ToolLoopAgent', () => {
     expect(toolLedger).toMatchObject([{ input: { to: 'Ann' }, output: 'sent to Ann' }]);
   });
 
-  test('passes a tool the context from the settings, then the context that prepareStep returns', async () => {
+  test('gives a tool the context from the settings, and later the context that prepareStep returns', async () => {
     const contexts: unknown[] = [];
     const contextSchema = z.object({ key: z.string() });
     const keyed = tool({
@@ -468,7 +468,7 @@ describe.each(['the settings of an agent', 'a subagent'])('applies toolApproval 
 });
 
 describe('a subagent with settings after a restart', () => {
-  test('passes the functions the steps that another process ran', async () => {
+  test('passes the functions all steps, including those that another process ran', async () => {
     const environment = simulatedEnvironment();
     const journal = memoryJournal();
     const seen: unknown[] = [];
@@ -602,7 +602,7 @@ describe('settings that a subagent cannot support', () => {
     });
   });
 
-  test('end with the run if prepareStep never settles', async () => {
+  test('let the run be cancelled even if prepareStep never settles', async () => {
     const environment = simulatedEnvironment();
     const agent = { ...settings, prepareStep: () => new Promise<never>(() => {}) };
     const { result, cancel } = runSubagent(agentSubagent({ name: 'mailer', agent }), 'Mail', {

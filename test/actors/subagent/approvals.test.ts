@@ -109,7 +109,7 @@ describe('an approval', () => {
     }
   });
 
-  test('reaches the model as a denial when it is refused, without running the tool', async () => {
+  test('reaches the model as a denial when the user refuses it, and does not run the tool', async () => {
     const { ran, named } = recorded();
     const { run, prompts } = subagentRuns(steps(calls(['pay']), say('then not')));
     const { result } = run(
@@ -248,7 +248,7 @@ describe('an approval that the author gave in advance', () => {
   });
 });
 
-describe('P8: an approval of one call, which only the runtime creates', () => {
+describe('P8: an approval of a single call, which only the runtime can create', () => {
   test('SUBAGENT-WORK-2: requires a separate yes for each of two identical calls', async () => {
     const { ran, named } = recorded();
     const { asked, onQuestion, answer } = user();
@@ -305,7 +305,7 @@ describe('P8: an approval of one call, which only the runtime creates', () => {
   });
 });
 
-describe('the rule that a call needs approval', () => {
+describe('the approval requirement of a tool', () => {
   test('depends on the parsed arguments', async () => {
     const { ran } = recorded();
     const { asked, onQuestion, answer } = user();
@@ -324,7 +324,7 @@ describe('the rule that a call needs approval', () => {
     expect(ran).toHaveLength(2);
   });
 
-  test('counts as required when the check itself throws', async () => {
+  test('applies when the check itself throws', async () => {
     const { asked, onQuestion, answer } = user();
     const pay = simpleTool(() => 'paid', {
       needsApproval: () => {

@@ -104,7 +104,7 @@ describe('an exhausted budget', () => {
     expect(limits[0]).toBeLessThan(1_000);
   });
 
-  test('abandons open questions when its time is up, and returns the partial work', async () => {
+  test('abandons open questions when its time is up, but returns the partial work', async () => {
     const runs = subagentRuns(steps(calls(['ask_user', { question: 'Go on?' }]), say('Nobody.')));
     const { result } = runs.run(
       { interactive: true, budget: { timeMs: 5_000 } },
@@ -164,7 +164,7 @@ describe('the cost of a call', () => {
     expect([broken.report.tokens?.spent, failed.report.tokens?.spent]).toEqual([100, 0]);
   });
 
-  test('refuses a call that does not fit, unless it is the final one', () => {
+  test('refuses a call that exceeds the budget, unless it is the final call', () => {
     expect(asking(budgetOf(100))).toMatchObject({ ok: false });
     expect(asking(budgetOf(100), true)).toMatchObject({ ok: true, maxOutputTokens: 1_024 });
     expect(asking(budgetOf(150))).toMatchObject({ ok: true, maxOutputTokens: 50 });
@@ -194,7 +194,7 @@ describe('the time of a budget', () => {
     return { ...runs, first: () => run({ name: 'first', tools: { slow }, timeout: 2 * SLOW_MS }) };
   }
 
-  test('runs while the subagent is waiting for a run slot, and ends the subagent without a model call', async () => {
+  test('passes while the subagent is waiting for a run slot, and then ends it without a model call', async () => {
     const { first, run, prompts, environment } = queued(steps(calls(['slow']), say('done')));
     const one = first();
     await environment.settle();

@@ -16,7 +16,7 @@ function children() {
 }
 
 describe('SUBAGENT-MACHINE-3 P7: a call that waits for other subagents', () => {
-  test('starts once ordinary calls are settled, does not hold a slot, and waits alongside questions', async () => {
+  test('starts after the ordinary calls, does not hold a slot, and waits alongside questions', async () => {
     const { child, waiting } = children();
     const order: string[] = [];
     const look = simpleTool(() => order.push(`looked with ${waiting.length} waiting`));

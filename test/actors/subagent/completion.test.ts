@@ -27,7 +27,7 @@ describe('complete_task', { tags: ['M10'] }, () => {
     });
   });
 
-  test('waits for the other calls of its step, and uses the first completion', async () => {
+  test('waits for the other calls of its step, and uses the first of several completions', async () => {
     const done: string[] = [];
     const work = simpleTool(() => void done.push('worked'));
     const run = loneSubagent(
@@ -73,7 +73,7 @@ describe('complete_task', { tags: ['M10'] }, () => {
     expect(await run.result).toMatchObject({ output: 'done', steps: 1 });
   });
 
-  test('leads to another step if a message has arrived first', { tags: ['M20'] }, async () => {
+  test('leads to another step if a message arrives before it', { tags: ['M20'] }, async () => {
     let release: (value: unknown) => void = () => {};
     const work = simpleTool(
       () =>
@@ -203,14 +203,14 @@ describe('request_input', { tags: ['M9'] }, () => {
     expect((await run.result).output).toBe('[{"responded":false,"timedOut":true}]');
   });
 
-  test('does not report a timeout when it is withdrawn', { tags: ['MW4'] }, async () => {
+  test('does not report a timeout after it has been withdrawn', { tags: ['MW4'] }, async () => {
     const run = asking({ question: 'Which one?' });
     await run.environment.settle();
     run.subagent.receive({ type: 'question.withdrawn', requestId: 'sub_1.q1' });
     expect((await run.result).output).toBe('[{"responded":false,"timedOut":false}]');
   });
 
-  test('ends and is withdrawn when its subagent ends', { tags: ['MW3'] }, async () => {
+  test('gets withdrawn when its subagent ends', { tags: ['MW3'] }, async () => {
     const run = asking({ question: 'Which one?' });
     await run.environment.settle();
     run.subagent.cancel('enough');
@@ -221,7 +221,7 @@ describe('request_input', { tags: ['M9'] }, () => {
     ]);
   });
 
-  test('SUBAGENT-MACHINE-6: does not end the subagent when too many requests are unanswered', async () => {
+  test('SUBAGENT-MACHINE-6: does not end the subagent, however many requests remain unanswered', async () => {
     const run = loneSubagent(
       { tools: { request_input }, maxInputRetries: 1 },
       steps(calls(['request_input', { question: 'Which?' }]), say('on my own, then')),

@@ -18,7 +18,7 @@ const looking = steps(({ prompt }) => {
 const priced = (script: ReturnType<typeof steps>, price: Price) => subagentRuns(script, { price });
 
 describe('price', () => {
-  test('runs once for each call, with the model and its token usage', async () => {
+  test('gets called once for each model call, with the model and its token usage', async () => {
     const asked: PricedCall[] = [];
     const runs = priced(steps(calls(['look']), say('Seen.')), (call) => {
       asked.push(call);

@@ -19,7 +19,7 @@ const overloaded = (isRetryable: boolean, statusCode = isRetryable ? 503 : 400):
 
 describe('SUBAGENT-MACHINE-7: the step limit', () => {
   test(
-    'ends the run without running the calls of the last step, and records this in the ledger',
+    'ends the run without running the calls of the last step, but lists them in the ledger',
     { tags: ['R22', 'RW3'] },
     async () => {
       let ran = 0;
@@ -81,7 +81,7 @@ describe('SUBAGENT-MACHINE-7: the step limit', () => {
     expect(JSON.stringify(prompts)).not.toContain('This is your last step');
   });
 
-  test('does not ask questions from the last step', async () => {
+  test('does not ask the user a question from the last step', async () => {
     let asked = 0;
     const { outcome } = subagentRuns(() => calls(['ask_user', { question: 'Well?' }]));
     const result = await outcome(
@@ -343,7 +343,7 @@ describe('a model call that fails', () => {
     expect(await result).toMatchObject({ status: 'completed', steps: 2 });
   });
 
-  test('retries at a different time from other calls that failed at the same moment', async () => {
+  test('gets retried at a different time from other calls that failed at the same moment', async () => {
     const { run, environment } = subagentRuns(() => ({ error: overloaded(true) }));
     const at: number[] = [];
     const begin = environment.clock.now();
@@ -365,7 +365,7 @@ describe('an answer without content', () => {
     expect(await outcome()).toMatchObject({ status: 'failed', error: { code: 'EMPTY_OUTPUT' } });
   });
 
-  test("P1: keeps its text when it is cut off at the model's length limit", async () => {
+  test("P1: keeps its text when the model's length limit cuts it off", async () => {
     const { run, model } = subagentRuns(() => say('The first half of'));
     const cutOff = {
       ...model,
@@ -417,7 +417,7 @@ describe('the output schema', () => {
     expect(prompts[0]?.system).toContain('"price"');
   });
 
-  test('rejects a mismatched answer with the reason while steps are left', async () => {
+  test('rejects an answer that does not match, and gives the model the reason, while steps are left', async () => {
     const { outcome, prompts } = subagentRuns(
       steps(say('about twelve'), say('{"price": "12"}'), say('{"price": 12}')),
     );
@@ -443,7 +443,7 @@ describe('the output schema', () => {
     expect(prompts[0]?.system).toContain('"price"');
   });
 
-  test('ends the run at the step limit if no answer matches, and returns the last text as a partial result', async () => {
+  test('fails at the step limit if no answer matches, and returns the last text as a partial result', async () => {
     const { outcome, prompts } = subagentRuns(() => say('about twelve'));
     expect(await outcome({ outputSchema, maxSteps: 2 })).toMatchObject({
       status: 'failed',

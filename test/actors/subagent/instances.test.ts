@@ -32,7 +32,7 @@ function counted(config: Partial<SubagentConfig> = {}) {
   };
 }
 
-describe('a promised instance', () => {
+describe('an instance that arrives as a promise', () => {
   /** A configuration whose instance resolves or rejects when the test calls `come` or `fail`. */
   function promised(config: Partial<SubagentConfig> = {}) {
     const disposed: string[] = [];
@@ -107,19 +107,19 @@ describe('a promised instance', () => {
 });
 
 describe('an instance that is disposed once, however its run ends', () => {
-  test('ends when completed', async () => {
+  test('disposes the instance when the run completes', async () => {
     const { config, created, disposed } = counted();
     await subagentRuns(() => say('done')).outcome(config);
     expect([created, disposed]).toEqual([[1], [1]]);
   });
 
-  test('ends when failed', async () => {
+  test('disposes the instance when the run fails', async () => {
     const { config, disposed } = counted({ maxSteps: 1 });
     expect((await subagentRuns(() => calls(['none'])).outcome(config)).status).toBe('failed');
     expect(disposed).toEqual([1]);
   });
 
-  test('ends when cancelled twice', async () => {
+  test('disposes the instance only once when the run is cancelled twice', async () => {
     const { config, disposed } = counted({ tools: { hang: simpleTool(never) } });
     const { run, environment } = subagentRuns(() => calls(['hang']));
     const { result, cancel } = run(config);
@@ -131,7 +131,7 @@ describe('an instance that is disposed once, however its run ends', () => {
     expect(disposed).toEqual([1]);
   });
 
-  test('ends when timed out', async () => {
+  test('disposes the instance when the run times out', async () => {
     const { config, disposed } = counted({ timeout: 100, tools: { hang: simpleTool(never) } });
     const { run, environment } = subagentRuns(() => calls(['hang']));
     const { result } = run(config);
@@ -140,7 +140,7 @@ describe('an instance that is disposed once, however its run ends', () => {
     expect(disposed).toEqual([1]);
   });
 
-  test('ends when cancelled during its preparation', async () => {
+  test('disposes the instance when the run is cancelled during its preparation', async () => {
     const { config, created, disposed } = counted();
     const { run, environment } = subagentRuns(() => say('never'));
     const { result, cancel } = run(config);
@@ -150,7 +150,7 @@ describe('an instance that is disposed once, however its run ends', () => {
     expect(disposed).toEqual(created);
   });
 
-  test('ends when its preparation fails', async () => {
+  test('disposes the instance when the preparation fails', async () => {
     const { config, disposed } = counted();
     const createInstance = (): SubagentConfig => ({
       ...config.createInstance(),
@@ -161,7 +161,7 @@ describe('an instance that is disposed once, however its run ends', () => {
     expect(disposed).toEqual([1]);
   });
 
-  test('ends when killed because the journal refused its cancellation', async () => {
+  test('disposes the instance when the run is killed because the journal refused its cancellation', async () => {
     const { config, disposed } = counted({
       instructions: instructionsOf('work'),
       tools: { hang: simpleTool(never) },
@@ -195,7 +195,7 @@ describe('an instance that is disposed once, however its run ends', () => {
 
 describe('a shared configuration', () => {
   test(
-    'each run copies the configuration, and disposes its own copy',
+    'gets copied for each run, which disposes only its own copy',
     { tags: ['BW25'] },
     async () => {
       let disposed = 0;
@@ -336,7 +336,7 @@ describe('dispose', () => {
   });
 });
 
-describe('preparation with a memory that hangs', () => {
+describe('preparation while the memory hangs', () => {
   const hanging: MemoryStore = {
     facts: never,
     remember: () => Promise.resolve(),

@@ -267,7 +267,7 @@ describe("SUBAGENT-8: an event that a subagent's unit refuses", () => {
     expect(await run.result).toMatchObject({ status: 'failed', error: { code } });
   });
 
-  it('turns the refused outcome event of a call into an error', async () => {
+  it('turns the refused outcome of a call into an error', async () => {
     const run = await waiting();
     run.subagent.receive(
       refused({ type: 'tool.settled', step: 1, callId: 'c1', outcome: { status: 'odd' } }),

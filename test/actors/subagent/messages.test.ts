@@ -233,7 +233,7 @@ describe('SUBAGENT-5: a message', () => {
     }
   });
 
-  test('counts once when it arrives twice with the same id', async () => {
+  test('counts once even if it arrives twice with the same id', async () => {
     const { work, release } = heldTool();
     const run = loneSubagent({ tools: { work } }, steps(calls(['work']), say('done')));
     await run.environment.settle();

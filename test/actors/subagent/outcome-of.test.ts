@@ -40,7 +40,7 @@ describe('the type of an outcome', () => {
     expect(outcome.output).toEqual({ count: 2 });
   });
 
-  test('offers output, error and partial without a status check', () => {
+  test('offers output, error and partial before the status has been checked', () => {
     expectTypeOf(outcome.output).toEqualTypeOf<{ count: number } | LargeOutput | null>();
     expectTypeOf(outcome.error?.message).toEqualTypeOf<string | undefined>();
     expectTypeOf(outcome.partial).toEqualTypeOf<string | undefined>();
@@ -52,7 +52,7 @@ describe('the type of an outcome', () => {
 
 const UNNAMED = { code: 'INTERNAL', message: 'It ended as lost', retryable: false };
 
-describe('an ending', () => {
+describe('an ended run', () => {
   const { error: _, ...bare } = unfinishedOutcome({ status: 'lost', partial: 'half' });
 
   test.each([

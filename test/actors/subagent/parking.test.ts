@@ -58,7 +58,7 @@ describe('SUBAGENT-3: a waiting subagent', () => {
     expect(parked).toEqual(kept);
   });
 
-  test("has only one timer, the timeout for the user's answer", async () => {
+  test("has only one timer, which ends the wait for the user's answer", async () => {
     const { environment, cancel, result } = longRun();
     await environment.settle();
     expect(environment.pendingTimers).toBe(1);

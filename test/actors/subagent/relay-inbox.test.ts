@@ -36,7 +36,7 @@ describe('the inbox of a relay', () => {
     expect(reasons[7]).toBeNull();
   });
 
-  test('joins pieces of text into one event, and cuts the event at a limit', () => {
+  test('joins pieces of text into one event of limited length', () => {
     const inbox = new RelayInbox();
     for (let at = 0; at < 5_000; at += 1)
       expect(inbox.push({ type: 'words', text: 'x'.repeat(100) })).toBeNull();
@@ -48,13 +48,13 @@ describe('the inbox of a relay', () => {
 });
 
 describe('an event', () => {
-  test("loses the end of a long text, but keeps a permission's arguments complete", () => {
+  test('gets cut if its text is too long, but keeps all arguments of a permission', () => {
     const input = { text: 'x'.repeat(300_000) };
     expect(JSON.stringify(read(tool(input))).length).toBeLessThan(300_000);
     expect(read({ ...tool(input), type: 'permission', requestId: 'r' })).toMatchObject({ input });
   });
 
-  test('fails with its request id when it is malformed', () => {
+  test('fails with an error that contains its request id if it is malformed', () => {
     const question = { type: 'question', requestId: '', text: 'Which?' };
     expect(readRelayEvent(question)).toMatchObject({ requestId: '' });
     expect(readRelayEvent({ ...question, requestId: 'r', text: 7 })).toMatchObject({

@@ -112,7 +112,7 @@ describe('a turn', () => {
     expect(prompts(relay)[0]).toContain('You write code.');
   });
 
-  test('includes the text of the conversation that it continues, even text next to an image', async () => {
+  test('includes the text of the earlier conversation, even text next to an image', async () => {
     const { relay, environment } = relayed([]);
     const service = createSubagentService({ runtime: createRuntime({ environment }) });
     service.spawn({
@@ -194,7 +194,7 @@ describe('a turn', () => {
 });
 
 describe('a permission', () => {
-  test('becomes an approval of one call, and sends the answer to the agent', async () => {
+  test('becomes an approval of one call, whose answer is sent to the agent', async () => {
     const { begin, asked, answer, environment, told } = relayed([{ permission: EDIT }]);
     const { result } = begin();
     await environment.settle();
@@ -285,7 +285,7 @@ describe('a permission', () => {
   });
 });
 
-describe('a tool that is reported as running, and then requests permission', () => {
+describe('a running tool that requests permission', () => {
   /** As with Codex, `in_progress` arrives before the request. */
   function stage() {
     const environment = simulatedEnvironment();
@@ -416,7 +416,7 @@ describe('a question', () => {
   });
 });
 
-describe('an end', () => {
+describe('the end of a run', () => {
   test('cancels the agent, and releases it', async () => {
     const { begin, environment, relay } = relayed([{ untilCancelled: true }]);
     const run = begin();
@@ -446,7 +446,7 @@ describe('an end', () => {
     expect(relay.running).toBe(0);
   });
 
-  test('returns the partial text of an agent that has used up its budget', async () => {
+  test('includes the partial text of an agent that has used up its budget', async () => {
     const { begin } = relayed([{ say: 'Half of it.' }, { tool: EDIT }, { untilCancelled: true }]);
     const outcome = await begin({ budget: { steps: 2 } }).result;
     expect(outcome).toMatchObject({ partial: 'Half of it.' });
@@ -507,7 +507,7 @@ describe('the cost that an agent reports', () => {
 });
 
 describe('an agent whose process ends', () => {
-  test('resumes with a note that the connection was lost and that its running tool is in doubt', async () => {
+  test('resumes with a note that the connection was lost and its running tool is in doubt', async () => {
     let turns = 0;
     const { begin, environment, relay, doubts } = relayed([], {
       script: () =>
@@ -635,7 +635,7 @@ describe('a message', () => {
     expect(prompts(relay)[1]).toContain('Be quick');
   });
 
-  test('cancels an open question and ends the turn if the message interrupts', async () => {
+  test('cancels an open question and ends the turn if it is an interrupting message', async () => {
     const { relay, subagent, environment, result } = lone([{ question: 'When?' }]);
     await environment.settle();
     subagent.message('m1', 'Never mind', 'interrupt');
@@ -646,7 +646,7 @@ describe('a message', () => {
     expect(prompts(relay)[1]).toContain('Never mind');
   });
 
-  test('ends the turn first if it interrupts', async () => {
+  test('ends the running turn first if it is an interrupting message', async () => {
     const { relay, subagent, environment, result } = lone([{ untilCancelled: true }]);
     await environment.settle();
     subagent.message('m1', 'Stop that', 'interrupt');
@@ -738,7 +738,7 @@ describe('after this process has crashed', () => {
     expect(relay.told.filter((one) => JSON.stringify(one).includes('permitted'))).toEqual([]);
   });
 
-  test('does not reuse an approval that may not have arrived for another request', async () => {
+  test('does not apply an approval that may not have arrived to another request', async () => {
     let turns = 0;
     const stage = relayed([], {
       script: () =>
@@ -768,7 +768,7 @@ describe('after this process has crashed', () => {
   });
 });
 
-describe('its configuration', () => {
+describe('the configuration', () => {
   const relay = scriptedRelay();
   const base = { name: 'coder', instructions: 'You write code.' };
 
@@ -801,7 +801,7 @@ describe('its configuration', () => {
   });
 });
 
-describe('a session that a subagent leaves behind', () => {
+describe('a session that a subagent leaves open', () => {
   test.each([
     ['continues after its agent died', 3, 'completed', 0],
     ['gives up when its agent has died', 1, 'failed', 1],

@@ -65,7 +65,7 @@ describe('with stream: true', { tags: ['H6', 'H22'] }, () => {
   });
 });
 
-test('shows activity when something happens, but not while it is waiting', async () => {
+test('reports activity when something happens, but not while it is waiting', async () => {
   const work = simpleTool(async function* () {
     yield { progress: 'half' };
     await never();
@@ -160,7 +160,7 @@ describe('SUBAGENT-MACHINE-12: a subagent with an exhausted budget', () => {
     expect(withdrawn).toHaveLength(whom === 'children' ? 0 : 1);
   });
 
-  test('ends immediately if no final step is granted', async () => {
+  test('ends immediately if it is not granted a final step', async () => {
     const run = loneSubagent({ tools: { work: simpleTool(never) } }, steps(calls(['work'])));
     await run.environment.settle();
     run.subagent.exhaust('Too late', false);

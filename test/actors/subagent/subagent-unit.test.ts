@@ -80,10 +80,10 @@ describe('reduce', () => {
   });
 });
 
-describe('an event on which the step throws', () => {
+describe('an event whose step throws', () => {
   afterEach(() => vi.restoreAllMocks());
 
-  it('leaves no entry, and settles its call as an error (SUBAGENT-6)', async () => {
+  it('does not leave an entry, and settles its call as an error (SUBAGENT-6)', async () => {
     const right = SubagentLog.prototype.fold;
     vi.spyOn(SubagentLog.prototype, 'fold').mockImplementation(function (
       this: SubagentLog,

@@ -37,7 +37,7 @@ describe('a call that is cut off after it may have had an effect', () => {
     idempotencyKey,
   });
 
-  it('becomes in doubt when it times out, and informs the model and the app', async () => {
+  it('counts as in doubt when it times out, and is reported to the model and the app', async () => {
     const { charged, doubtful, environment, prompts, result } = charging();
     await environment.advance(1000);
     const { toolLedger } = await result;
@@ -53,7 +53,7 @@ describe('a call that is cut off after it may have had an effect', () => {
     expect(toolLedger).toMatchObject([{ status: 'in_flight' }]);
   });
 
-  it('becomes in doubt when the run is cancelled', async () => {
+  it('counts as in doubt when the run is cancelled', async () => {
     const { cancel, charged, doubtful, environment, result } = charging();
     await environment.settle();
     cancel('Changed my mind');
@@ -65,7 +65,7 @@ describe('a call that is cut off after it may have had an effect', () => {
     expect(doubtful).toEqual(charged.map(inDoubt));
   });
 
-  it('stays out of doubt if the tool may be repeated', async () => {
+  it('does not count as in doubt if the tool may be repeated', async () => {
     const { doubtful, environment, prompts, result } = charging({ idempotent: true });
     await environment.advance(1000);
     expect(await result).toMatchObject({ toolLedger: [{ status: 'error' }] });
@@ -107,7 +107,7 @@ describe('the calls of one step', () => {
     });
   });
 
-  test('each run once, even if two have the same id', async () => {
+  test('run once each, even if two of them have the same id', async () => {
     const ran: string[] = [];
     const echo = tool({
       inputSchema: z.object({ text: z.string() }),
@@ -197,7 +197,7 @@ describe('a tool call', () => {
     expect(walk).toEqual(['walk', 'text', 'slowly']);
   });
 
-  test('passes the text from toModelOutput to the model, and the full output to the ledger', async () => {
+  test('gives the model the text from toModelOutput, and puts the full output into the ledger', async () => {
     const { outcome, prompts } = subagentRuns(steps(calls(['chart']), say('nice chart')));
     const { toolLedger } = await outcome({
       tools: {

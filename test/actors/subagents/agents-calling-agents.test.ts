@@ -35,27 +35,31 @@ function edit(service: ReturnType<typeof program>['service']) {
 }
 
 describe("a program's tool", { tags: ['H1', 'H4', 'H9'] }, () => {
-  test('lets parent and child follow separate scripts', { tags: ['H13', 'HW8'] }, async () => {
-    const { plan, runtime, model, errors } = program({
-      planner: [
-        {
-          type: 'tool_calls',
-          toolCalls: [],
-          subAgentCalls: [{ id: 's1', agentType: 'summarizer', input: { texts: ['text1'] } }],
-        },
-        { type: 'structured_output', output: { result: 'Used summary: short' } },
-      ],
-      summarizer: [summaryOf('short')],
-    });
-    const tools = subAgentTools(createSubAgentTool(summarizer, texts, { runtime, model }));
-    const { text, outputs } = await plan(tools);
-    expect(outputs).toEqual([{ summary: 'short' }]);
-    expect(JSON.parse(text)).toEqual({ result: 'Used summary: short' });
-    expect(errors).toEqual([]);
-  });
+  test(
+    'lets the parent and the child follow separate scripts',
+    { tags: ['H13', 'HW8'] },
+    async () => {
+      const { plan, runtime, model, errors } = program({
+        planner: [
+          {
+            type: 'tool_calls',
+            toolCalls: [],
+            subAgentCalls: [{ id: 's1', agentType: 'summarizer', input: { texts: ['text1'] } }],
+          },
+          { type: 'structured_output', output: { result: 'Used summary: short' } },
+        ],
+        summarizer: [summaryOf('short')],
+      });
+      const tools = subAgentTools(createSubAgentTool(summarizer, texts, { runtime, model }));
+      const { text, outputs } = await plan(tools);
+      expect(outputs).toEqual([{ summary: 'short' }]);
+      expect(JSON.parse(text)).toEqual({ result: 'Used summary: short' });
+      expect(errors).toEqual([]);
+    },
+  );
 
   test(
-    'runs subagents concurrently, even several of one type, and returns results in call order',
+    'runs subagents concurrently, even if they have the same type, and returns results in call order',
     { tags: ['H9', 'HW2'] },
     async () => {
       const { plan, service } = program({
@@ -83,7 +87,7 @@ describe("a program's tool", { tags: ['H1', 'H4', 'H9'] }, () => {
   );
 
   test(
-    'returns a failure to the parent, and records the failure in the reference',
+    'returns a failure to the parent, and records it in the reference',
     { tags: ['H10', 'H11'] },
     async () => {
       const { plan, service } = program({
@@ -213,7 +217,7 @@ describe("a subagent's tool", () => {
   });
 
   test(
-    'merges all agents of the tree into one stream, each with its own ids',
+    'merges the events of all agents in the tree into one stream, with the id of each agent',
     { tags: ['H6', 'H22'] },
     async () => {
       const streaming = {
@@ -412,7 +416,7 @@ describe('COMPANIONS-1: a message to a companion, which is never lost', { tags: 
 });
 
 test(
-  'releases a companion that has been cancelled or whose parent has ended',
+  'releases a companion when it is cancelled or its parent has ended',
   { tags: ['H18', 'MW9'] },
   async () => {
     const disposed: string[] = [];

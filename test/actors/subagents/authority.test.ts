@@ -327,7 +327,7 @@ describe('P7: the budget of a subtree', () => {
     expect(outcomes.get('boss')?.status).toBe('completed');
   });
 
-  test("ends every subagent with its partial work when a scope's time is up", async () => {
+  test('ends every subagent with its partial work when the time of its scope is up', async () => {
     const { environment, outcomes, start } = program(
       {
         worker: {

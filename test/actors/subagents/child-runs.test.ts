@@ -148,7 +148,7 @@ test('RUN-WORKER-5: does not ask again for a call that the user denied to the ru
   expect([asked, pays]).toEqual([['main'], []]);
 });
 
-test('RUN-WORKER-5: runs a subagent with a budget inside the run, which pays for its steps', async () => {
+test('RUN-WORKER-5: runs a subagent with a budget inside the run, and charges its steps to the run', async () => {
   const { outcome, orders } = await play(
     { budget: { steps: 3 }, tools: { helper: helperOf({}) } },
     {
@@ -189,7 +189,7 @@ test("does not let the program answer a child's request to its parent", async ()
   expect([outcome.status, requests, orders.length]).toEqual(['completed', 0, 2]);
 });
 
-test("runs a subagent inside the run if the subagent's question becomes the call's result", async () => {
+test("runs a subagent inside the run if the call returns the subagent's question", async () => {
   const { orders } = await play(
     { tools: { helper: helperOf({}, 'return') } },
     { main: [help], helper: [said('here')] },

@@ -184,7 +184,7 @@ describe('a run on an engine', () => {
   });
 
   test.each([['plain'], ['packed']] as const)(
-    'ENGINE-RUN-5: reports a message as read even if the run ended before its confirmation (%s)',
+    'ENGINE-RUN-5: reports a message as read even if the run ended before confirming it (%s)',
     async (texts) => {
       const { environment, runtime, traveller, kept, as } = packingSetUp(texts);
       // An engine that accepts each message and dies before it answers.
@@ -407,7 +407,7 @@ describe('a run on an engine', () => {
     expect(held.slice(0, 3)).toEqual([true, false, true]);
   });
 
-  test('RUN-FLOW-5: starts the calls of one answer concurrently, or in sequence if they must run alone', async () => {
+  test('RUN-FLOW-5: starts the calls of one answer concurrently, unless they must run alone', async () => {
     const { environment, runtime, traveller } = setUp();
     const under = new Set<string>();
     let most = 0;
@@ -471,7 +471,7 @@ describe('a run on an engine', () => {
     expect(given).toEqual([]);
   });
 
-  test('continues without handlers, and withdraws its questions', async () => {
+  test('continues without handlers, but withdraws its questions', async () => {
     const { engine, runtime, traveller } = setUp();
     const { result } = runSubagent(traveller, 'Go [trip t: ask, input, charge]', {
       runtime,

@@ -46,7 +46,7 @@ describe('P8: the tools of a subagent', () => {
     expect(one.ok && one.config.toolsContext).toEqual({ read: { path: '/' } });
   });
 
-  test("never exceed the requester's tools, and never include a tool that was denied to an ancestor", () => {
+  test("never exceed the requester's tools, and never include a tool denied to an ancestor", () => {
     expect(grantTools(config(), { tools: ['read', 'rm'] }, granter())).toMatchObject({
       ok: false,
       error: { code: 'TOOL_NOT_ALLOWED', message: expect.stringContaining('"rm"') },

@@ -49,7 +49,7 @@ async function isSettled(environment: { settle(): Promise<void> }, promise: Prom
   return settled;
 }
 
-test('MESSAGES-2: treats messages with the same key as one, with one entry and one receipt', async () => {
+test('MESSAGES-2: writes one entry and returns one receipt for messages with the same key', async () => {
   const { environment, service, id, told } = await atWork();
   const message = { content: 'Hurry', mode: 'interrupt', idempotencyKey: 'k' } as const;
   const sent = [1, 2].map(() => service.send(id, message, THE_LEAD));
@@ -132,7 +132,7 @@ test('SUBAGENT-3: does not wake a parked subagent for a message that it has alre
   expect(second.toSnapshot()?.subagents).toMatchObject([{ rest: { life: { isParked: true } } }]);
 });
 
-test('MESSAGES-3: settles pending writes of a released subagent without writing more', async () => {
+test('MESSAGES-3: settles the pending writes of a released subagent, but does not write anything else', async () => {
   const { environment, journal, service, id } = await atWork();
   journal.shut();
   const sent = service.send(id, { content: 'Hurry' }, THE_LEAD);
@@ -160,7 +160,7 @@ test('MESSAGES-1: settles a pending receipt as not delivered when the service is
   }
 });
 
-test('MESSAGES-1: ignores an answer that arrives after all waiting callers have left', async () => {
+test('MESSAGES-1: ignores an answer that arrives when no caller is waiting any more', async () => {
   const { environment, service, id } = await atWork({
     call: ['request_input', { prompt: 'Which?', question: 'Which?' }],
   });

@@ -31,7 +31,7 @@ const command = fc.record({
   ms: fc.nat(80),
 });
 
-test('RETENTION-1: never deletes a result before its delivery, and always deletes it after its retention', () => {
+test('RETENTION-1: deletes every result after its retention, but never before its delivery', () => {
   fc.assert(
     fc.property(fc.array(command, { maxLength: 60 }), (commands) => {
       const all: SubagentRecord[] = [];

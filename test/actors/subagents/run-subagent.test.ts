@@ -133,7 +133,7 @@ describe('a run', () => {
       expect(one).toMatchObject({ status: 'rejected', reason: { name: 'ConfigurationError' } });
   });
 
-  test('RUN-SUBAGENT-N-1: resolves once its instance is disposed, even if a hook throws', async () => {
+  test('RUN-SUBAGENT-N-1: resolves once its instance has been disposed, even if a hook throws', async () => {
     let disposed = 0;
     const { run, errors } = setUp(() => ({ text: 'done' }));
     const outcome = await run(
@@ -270,7 +270,7 @@ describe('the questions of a run', () => {
     expect(outcome.text).toBe('{"userResponse":"Premium","optionId":"premium"}');
   });
 
-  test("end as withdrawn without a handler, and as unanswered if the handler's answer is invalid", async () => {
+  test('end as withdrawn if there is no handler, and as unanswered if its answer is invalid', async () => {
     const first = setUp(asking);
     const { result } = first.run({ interactive: true });
     expect((await result).text).toContain('the user is not there');
@@ -331,7 +331,7 @@ describe('the questions of a run', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test("include a tool call's approval, without which the call does not run", async () => {
+  test('include the approval of a tool call, which does not run before it is approved', async () => {
     const ran: string[] = [];
     const pay = tool({
       inputSchema: z.object({ sum: z.number() }),

@@ -145,7 +145,7 @@ describe('a turn from a later version', () => {
       { ...turn, order: { ...order, above: { depth: 1, denied: [], atNight: false } } },
     ],
     ['another piece of news', { ...turn, news: { type: 'told', words: 'Hurry' } }],
-  ])('stays available to other workers when it has an unknown %s', async (_what, later) => {
+  ])('stays available to other workers when this part is unknown: %s', async (_what, later) => {
     const { environment, newer } = versions();
     const given = later as typeof turn;
     expect(await newer.turn(given, signal)).toMatchObject({ missing: 'another worker' });
@@ -160,7 +160,7 @@ describe('a turn from a later version', () => {
     });
   });
 
-  test('fails a refused step with its reason after `offerMs`', async () => {
+  test('fails the step with the reason for its refusal after `offerMs`', async () => {
     const { environment, newer } = versions();
     const step = {
       key: 'pay-7/1:2',

@@ -64,7 +64,7 @@ describe('the state of a subagent', { tags: ['M3', 'M12'] }, () => {
     expect(service.check(failing, THE_LEAD)).toMatchObject({ ok: true });
   });
 
-  test('keeps the first ending', { tags: ['M15'] }, async () => {
+  test('keeps the status of the first ending', { tags: ['M15'] }, async () => {
     const { spawn, says, service, look, chunks, settle } = puppets();
     const id = spawn('a');
     await says('a', 'done');
@@ -93,7 +93,7 @@ describe('the state of a subagent', { tags: ['M3', 'M12'] }, () => {
   });
 
   test(
-    'lists subagents that have not ended, or all on request, separately for two services',
+    'lists its own subagents that have not ended, or all of them on request',
     { tags: ['M7', 'M27'] },
     async () => {
       const { spawn, says, service } = puppets();
@@ -174,7 +174,7 @@ describe('the admission of a subagent', { tags: ['M1', 'M22', 'M23', 'M26', 'HW5
   );
 
   test(
-    'checks limits immediately, and names the limit that is exceeded',
+    'checks all limits immediately, and names the one that is exceeded',
     { tags: ['RW7', 'MW5'] },
     () => {
       const { request } = puppets({
@@ -189,7 +189,7 @@ describe('the admission of a subagent', { tags: ['M1', 'M22', 'M23', 'M26', 'HW5
     },
   );
 
-  test('allows all adapters and models if the list is empty, and otherwise only listed ones', () => {
+  test('allows all adapters and models if the list is empty, and otherwise only those listed', () => {
     const { request } = puppets({
       constraints: {
         allowedAdapters: ['a', 'special'],
@@ -272,7 +272,7 @@ describe('the admission of a subagent', { tags: ['M1', 'M22', 'M23', 'M26', 'HW5
 });
 
 describe('progress', { tags: ['M8', 'M19', 'MW11'] }, () => {
-  test('contains a number and text, and keeps the latest 50 reports', async () => {
+  test('keeps the latest 50 reports, each with a number and a text', async () => {
     const { spawn, service, look, chunks } = puppets();
     const id = spawn('a');
     for (let number = 0; number <= 60; number += 1)
@@ -301,7 +301,7 @@ describe('progress', { tags: ['M8', 'M19', 'MW11'] }, () => {
 });
 
 describe('messages', { tags: ['M4', 'MW6', 'HW5'] }, () => {
-  test('reach the model in the next step, which the receipt names', async () => {
+  test('reach the model in the next step, and the receipt names that step', async () => {
     const { spawn, calls, service, prompts, types } = puppets();
     const id = spawn('a');
     await calls('a', ['report_progress', { update: 'x' }]);
@@ -318,7 +318,7 @@ describe('messages', { tags: ['M4', 'MW6', 'HW5'] }, () => {
     );
   });
 
-  test('get a receipt in every mode, with a reason if the subagent ended before reading them', async () => {
+  test('get a receipt in every mode, even if the subagent ended before reading them', async () => {
     const { spawn, service, says, settle } = puppets();
     const id = spawn('a');
     await settle();
@@ -447,7 +447,7 @@ describe('a request to the parent', { tags: ['M9', 'M14'] }, () => {
     });
   });
 
-  test('reaches the program if it has a handler', async () => {
+  test('reaches the program if the program has a handler', async () => {
     const asked: string[] = [];
     const { spawn, calls, says, look, prompts } = puppets({
       onInput: ({ question, subagentName }) => {
@@ -503,7 +503,7 @@ describe('a request to the parent', { tags: ['M9', 'M14'] }, () => {
     expect(JSON.stringify(prompts.at(-1)?.prompt.prompt)).not.toContain('SUBAGENT REQUEST');
   });
 
-  test('refuses further questions from an ended subagent', { tags: ['MW3'] }, async () => {
+  test('refuses an answer once the subagent has ended', { tags: ['MW3'] }, async () => {
     const { spawn, calls, service, look, settle, types } = puppets();
     const id = spawn('a');
     await calls('a', ['request_input', { question: 'Which?' }]);
@@ -519,7 +519,7 @@ describe('a request to the parent', { tags: ['M9', 'M14'] }, () => {
 });
 
 test(
-  'streams all events in order, and completes with the service',
+  'streams all events in order, and completes when the service closes',
   { tags: ['M24', 'H6'] },
   async () => {
     const { spawn, calls, says, service, chunks, types } = puppets();

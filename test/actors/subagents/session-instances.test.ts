@@ -86,7 +86,7 @@ describe("lifetime: 'session'", () => {
     },
   );
 
-  test('skips a subagent cancelled in the queue, but keeps the messages of a run that is cancelled', async () => {
+  test('skips a subagent that was cancelled in the queue, but keeps the messages of a cancelled run', async () => {
     const stage = puppets();
     const { begin } = kept(stage);
     const [first, second, third] = [begin('1'), begin('2'), begin('3')];
@@ -128,7 +128,7 @@ describe("lifetime: 'session'", () => {
   });
 
   test(
-    'disposes an instance once if the service closes during its creation, and does not create another',
+    'disposes an instance once if the service closes while it is being created',
     { tags: ['BW12'] },
     async () => {
       const stage = puppets();

@@ -212,7 +212,7 @@ describe('the actor of a subagent', () => {
     ]);
   });
 
-  it('lists the actors of its machine and its subagents under its own actor (ACTORS-3)', async () => {
+  it('lists the actors of its machine and its subagents as descendants of its own actor (ACTORS-3)', async () => {
     const { environment, logic } = place(asks);
     const below = new Map<string, string | undefined>();
     const inspect = (inspected: InspectionEvent): void => {
@@ -389,7 +389,7 @@ describe('SUBAGENT-LOGIC-1: an event that has no effect', () => {
 });
 
 describe('SUBAGENT-LOGIC-2: a snapshot', () => {
-  it('survives as plain JSON, from which another process continues the run', async () => {
+  it('contains only plain JSON, from which another process continues the run', async () => {
     const journal = memoryJournal({ keep: Infinity });
     const done: string[] = [];
     const pay = simpleTool(() => void done.push('paid'));
@@ -477,7 +477,7 @@ describe('SUBAGENT-LOGIC-3: a process that shuts down', () => {
     expect(again.getSnapshot().value).toBe('waiting_for_input');
   });
 
-  it('does not start anything afterwards, and removes the listeners of ended runs', async () => {
+  it('removes the listeners of ended runs, and does not start anything afterwards', async () => {
     const { environment, logic, leave, prompts, signal } = place(asks);
     let listeners = 0;
     const { addEventListener: add, removeEventListener: remove } = signal;

@@ -159,7 +159,7 @@ async function play(commands: readonly Command[]) {
   expect(stage.errors).toEqual([]);
 }
 
-test('SUBAGENT-TREE-3 SUBAGENT-TREE-4 SUBAGENT-TREE-5 WAITS-1 SUBAGENTS-REQUESTS-1 MESSAGES-1 P1 P7: settles any random tree, and leaves no subagent', async () => {
+test('SUBAGENT-TREE-3 SUBAGENT-TREE-4 SUBAGENT-TREE-5 WAITS-1 SUBAGENTS-REQUESTS-1 MESSAGES-1 P1 P7: settles every subagent in a random tree', async () => {
   await fc.assert(fc.asyncProperty(fc.array(command, { minLength: 5, maxLength: 30 }), play), {
     numRuns: 200,
   });

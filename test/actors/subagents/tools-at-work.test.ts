@@ -150,7 +150,7 @@ describe('parents and children', () => {
     },
   );
 
-  test('P8: grants a child only tools that its spawner has granted and not denied', async () => {
+  test("P8: grants a child only those of its spawner's tools that are not denied", async () => {
     const seen: string[][] = [];
     const tools = { read: simpleTool(() => 'r'), write: simpleTool(() => 'w') };
     const { plan, service } = program(
@@ -328,7 +328,7 @@ describe('a child', () => {
   });
 
   test(
-    'reads an interrupt immediately, and names the step in the receipt',
+    'reads an interrupting message immediately, and the receipt names the step',
     { tags: ['H16'] },
     async () => {
       const users: string[] = [];

@@ -34,7 +34,7 @@ describe('a parent that answers while its children are running', () => {
     expect(read).not.toContain(grandchild);
   });
 
-  it('completes after its children, and with their results', async () => {
+  it('completes after its children, and includes their results', async () => {
     const stage = puppets();
     const { parent, child } = family(stage);
     await stage.says('p', 'dispatched');
@@ -68,7 +68,7 @@ describe('a parent that answers while its children are running', () => {
 
 describe('SUBAGENT-TREE-4: the end of a parent', { tags: ['MW7', 'HW4'] }, () => {
   test.each(['completed', 'cancelled', 'failed'] as const)(
-    '%s: cancels all subagents below it',
+    '%s: cancels all subagents below the parent',
     async (how) => {
       const stage = puppets();
       const { parent, child, grandchild } = family(stage);
@@ -293,7 +293,7 @@ describe('a subagent that has ended', { tags: ['M18', 'MW9'] }, () => {
 describe('the detection of hung subagents', { tags: ['M17', 'MW2'] }, () => {
   const constraints = { inactivityTimeoutMs: 5000, sweepIntervalMs: 1000 };
 
-  test('reports a subagent as hung after too long without activity, until it is active again', async () => {
+  test('reports a subagent as hung only while it has been inactive for too long', async () => {
     const stage = puppets({ constraints });
     const id = stage.spawn('a');
     await stage.environment.advance(4000);

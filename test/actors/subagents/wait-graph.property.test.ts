@@ -40,7 +40,7 @@ function canEnd(id: string, needs: Record<string, readonly Need[]>): boolean {
   return false;
 }
 
-test('WAIT-GRAPH-1: refuses exactly those waits that could never end, and names a path of waits', () => {
+test('WAIT-GRAPH-1: refuses exactly those waits that could never end, and names the path of the cycle', () => {
   fc.assert(
     fc.property(graph, need, (needs, wanted) => {
       const whole = { ...needs, a: [...(needs['a'] ?? []), wanted] };
@@ -126,7 +126,7 @@ const happening = fc.oneof(
 
 const at = <T>(items: readonly T[], place: number): T | undefined => items[place % items.length];
 
-test('WAIT-GRAPH-2: agrees with a full graph walk after any waits, questions and endings', () => {
+test('WAIT-GRAPH-2: agrees with a walk of the full graph, whatever waits, questions and endings occur', () => {
   let refused = 0;
   let accepted = 0;
   const property = fc.property(

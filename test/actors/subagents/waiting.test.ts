@@ -121,7 +121,7 @@ describe('a wait', { tags: ['M5'] }, () => {
   });
 });
 
-describe('a wait for several', { tags: ['MW10'] }, () => {
+describe('a wait for several subagents', { tags: ['MW10'] }, () => {
   test('returns the first ended subagent in mode any, and every subagent in mode all', async () => {
     const { spawn, says, service } = puppets();
     const ids = [spawn('a'), spawn('b')];
@@ -149,7 +149,7 @@ describe('a wait for several', { tags: ['MW10'] }, () => {
   });
 });
 
-describe('a wait that ends at a question', { tags: ['MW1'] }, () => {
+describe('a wait that ends when a subagent asks a question', { tags: ['MW1'] }, () => {
   test('ends at a later question, and lets the subagent continue once it is answered', async () => {
     const { spawn, calls, says, service, settle, timersLeft } = puppets();
     const id = spawn('a');
@@ -194,7 +194,7 @@ describe('a wait that ends at a question', { tags: ['MW1'] }, () => {
     });
   });
 
-  test('does not end for a program when an unrelated subagent asks', async () => {
+  test('does not end for a program when an unrelated subagent asks a question', async () => {
     const { spawn, calls, service } = puppets();
     const [first] = [spawn('a'), spawn('b')];
     const wait = later(service.await([first], THE_LEAD));
@@ -202,7 +202,7 @@ describe('a wait that ends at a question', { tags: ['MW1'] }, () => {
     expect(wait.value).toBeUndefined();
   });
 
-  test('ends when the awaited subagent is waiting for the subagent that asks', async () => {
+  test('ends when the awaited subagent depends on the one that asks the question', async () => {
     const { spawn, calls, service } = puppets();
     const asker = spawn('b', { workstreamId: 'w' });
     const first = spawn('a', { workstreamId: 'w' });
@@ -213,8 +213,8 @@ describe('a wait that ends at a question', { tags: ['MW1'] }, () => {
   });
 });
 
-describe('AWAITING-2: a question and a wait', () => {
-  test('ends once it depends on the answer to an open question', async () => {
+describe('AWAITING-2: a question during a wait', () => {
+  test('ends a wait once the wait depends on the answer to an open question', async () => {
     const { spawn, calls, service } = puppets();
     const asker = spawn('b', { workstreamId: 'w' });
     const first = spawn('a', { workstreamId: 'w' });
@@ -256,7 +256,7 @@ describe('WAIT_CYCLE', () => {
     expect(waited.get(a)).toMatchObject({ ok: true, why: 'ended' });
   });
 
-  test('refuses a cycle through other subagents, through a question, or with itself', async () => {
+  test('refuses a cycle through other subagents, through a question, or from a subagent to itself', async () => {
     const { spawn, calls, waited } = puppets();
     const parent = spawn('p', { workstreamId: 'w' });
     const other = spawn('o', { workstreamId: 'w' });

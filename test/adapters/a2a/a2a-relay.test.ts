@@ -140,7 +140,7 @@ describe('a session with a hosted agent', () => {
 });
 
 describe('requests', () => {
-  test('sends headers only to their origin, and contacts only allowed origins, without following redirects', async () => {
+  test('sends headers only to their origin, contacts only allowed origins, and does not follow redirects', async () => {
     const agent = await served();
     const seen: unknown[] = [];
     const other = createServer((request, response) => {

@@ -121,7 +121,7 @@ const deletions = (folder: string): string =>
   existsSync(join(folder, 'done.log')) ? readFileSync(join(folder, 'done.log'), 'utf8') : '';
 
 describe('a turn', () => {
-  test('sends a question as a form and work as a tool call, then the result before the turn ends', async () => {
+  test('sends a question as a form, work as a tool call, and the result before the turn ends', async () => {
     const folder = temporary();
     const one = await editor(folder, {
       form: () => ({ action: 'accept', content: { answer: 'b' } }),
@@ -153,7 +153,7 @@ describe('a turn', () => {
     await one.ended;
   });
 
-  test('asks in plain text if the editor has no forms, and reads the next prompt as the answer', async () => {
+  test('asks in plain text if the editor does not support forms, and reads the answer from the next prompt', async () => {
     const one = await editor(temporary(), { forms: false });
     const id = await one.open();
     expect(await one.prompt(id, 'paint the door')).toEqual({ stopReason: 'end_turn' });
@@ -185,7 +185,7 @@ describe('a turn', () => {
     },
   );
 
-  it('sends the complete permission text when it is longer than a title', async () => {
+  it('sends the complete text of a permission request when it is too long for a title', async () => {
     const one = await editor(temporary(), { permission: allow('reject') });
     await one.prompt(await one.open(), 'remove it, it has a long name');
     const [{ toolCall } = { toolCall: null }] = one.asked as RequestPermissionRequest[];
@@ -219,7 +219,7 @@ describe('a turn', () => {
     expect(one.updates.length).toBeGreaterThan(before);
   });
 
-  it('withdraws a permission request when the next prompt arrives, and repeats the request once', async () => {
+  it('withdraws a permission request when the next prompt arrives, and then repeats it once', async () => {
     const folder = temporary();
     const takenBack: string[] = [];
     const one = await editor(folder, {

@@ -117,7 +117,7 @@ test('names a nonexistent command in the error', async () => {
   });
 });
 
-test('reports how a program that is not an agent ended', async () => {
+test('reports the exit of a program that is not an agent', async () => {
   const args = ['-e', 'console.error("no licence"); process.exit(7)'];
   await expect(started({ args })).rejects.toMatchObject({
     code: 'RELAY_FAILED',
@@ -154,7 +154,7 @@ describe('a permission', () => {
     kind,
   });
 
-  test('becomes lasting only if the answer is lasting', () => {
+  test("becomes lasting only if the user's answer is lasting", () => {
     const options = [option('allow_always'), option('allow_once'), option('reject_once')];
     expect(lastingIn(options)).toBe('allow_always');
     expect(lastingIn(options.slice(1))).toBeUndefined();
@@ -257,7 +257,7 @@ describe('a tool', () => {
       .map(({ type }) => type);
   };
 
-  test('counts as started when it runs after a denial, but not when it only fails', () => {
+  test('counts as started if it runs after a denial, but not if it only fails', () => {
     expect(started('failed', true)).toEqual([]);
     expect(started('in_progress', true)).toEqual(['tool_started']);
     expect(started('completed', true)).toEqual(['tool_started', 'tool_ended']);

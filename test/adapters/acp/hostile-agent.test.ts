@@ -67,7 +67,7 @@ describe('a run with a hostile agent', () => {
     },
   );
 
-  test('reads the complete answer of an agent that exits immediately afterwards', async () => {
+  test('reads the complete answer of an agent that exits immediately after it', async () => {
     const { outcome } = await run('ends as soon as it has answered');
     expect(outcome).toMatchObject({ status: 'completed' });
     expect(outcome.text).toBe('word '.repeat(10_000));
@@ -138,7 +138,7 @@ describe('a run with a hostile agent', () => {
     },
   );
 
-  test('cancels the request of an agent that requests permission for a tool without a name', async () => {
+  test('cancels a permission request for a tool without a name', async () => {
     const { outcome, asked } = await run('asks for a tool without a name');
     expect(asked).toEqual([]);
     expect(outcome.text).toContain('"cancelled"');

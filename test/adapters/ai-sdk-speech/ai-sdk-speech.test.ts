@@ -92,7 +92,7 @@ describe('aiSdkVoice', () => {
     await expect(failed).rejects.toMatchObject({ code: 'VOICE_FAILED' });
   });
 
-  test('returns silence for a text that produces no audio', async () => {
+  test('returns silence for text that produces no audio', async () => {
     const { model } = speechModel(new Uint8Array(0));
     expect((await say(model)).samples).toHaveLength(0);
   });

@@ -191,7 +191,7 @@ test('applies a lasting permission to further calls of that kind until the sessi
 });
 
 test.each([{ type: 'permitted' }, { type: 'denied', words: 'always' }] as const)(
-  'applies a non-lasting answer only to its own call: %j',
+  'applies an answer that is not lasting only to its own call: %j',
   async (answer) => {
     let round = 0;
     const { start, until, events } = stage(async function* ({ options }) {
@@ -211,7 +211,7 @@ test.each([{ type: 'permitted' }, { type: 'denied', words: 'always' }] as const)
   },
 );
 
-test('asks during the call if the call cannot be deferred', async () => {
+test('asks while the call is running if the call cannot be deferred', async () => {
   let answer: unknown;
   const { start, until, events } = stage(async function* ({ options }) {
     const signal = new AbortController().signal;

@@ -38,7 +38,7 @@ async function opened() {
 }
 
 describe('a message', () => {
-  test("EMAIL-1: has the same Message-ID in each attempt, with the sender's domain", async () => {
+  test("EMAIL-1: has the same Message-ID, with the sender's domain, in each attempt", async () => {
     const { channel, mails } = await opened();
     await channel.send(ITEM, [], NEVER);
     await channel.send(ITEM, [], NEVER);
@@ -57,7 +57,7 @@ describe('a message', () => {
     expect(mails[0]?.text).toContain('MAIL FROM');
   });
 
-  test("uses the address and the text that the app's functions return, with the links", async () => {
+  test("uses the address and the text from the app's functions, and passes them the links", async () => {
     const { transport, mails } = await opened();
     const channel = emailChannel({
       transport,

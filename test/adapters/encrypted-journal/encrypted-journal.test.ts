@@ -158,7 +158,7 @@ test('reads entries that an earlier key encrypted, and fails if that key is miss
   );
 });
 
-test('ENCRYPTED-JOURNAL-3: refuses plain entries, except with `readsPlain` before any encrypted entry', async () => {
+test('ENCRYPTED-JOURNAL-3: refuses plain entries unless `readsPlain` is set and they come first', async () => {
   const store = memoryJournal();
   store.append(entry(1));
   await encryptedJournal(store, { key }).append(entry(2));
@@ -182,7 +182,7 @@ test('ENCRYPTED-JOURNAL-3: refuses a plain entry after an encrypted one, even wi
   expect(() => journal.read()).toThrow(refusal);
 });
 
-test('ENCRYPTED-JOURNAL-3: refuses to restore a session from entries written without the key', async () => {
+test('ENCRYPTED-JOURNAL-3: refuses to restore a session from entries that were forged without the key', async () => {
   const environment = simulatedEnvironment();
   const store = memoryJournal();
   const talk = () =>

@@ -200,7 +200,7 @@ describe('the conversation so far', () => {
     expect(events).toEqual([{ type: 'transport.ready', told: true }]);
   });
 
-  test('leaves the turn open for a model that does not wait for history', async () => {
+  test('leaves the turn open for a model that does not wait for the history', async () => {
     const { peer } = await reconnected('gemini-2.5-flash-native-audio-latest');
     expect(peer.said[0]).not.toHaveProperty('setup.historyConfig');
     expect(peer.said[1]).toHaveProperty('clientContent.turnComplete', false);
@@ -308,7 +308,7 @@ describe('unknown messages', () => {
 });
 
 describe('the microphone', () => {
-  test('informs the server once when the microphone has been silent for a second', async () => {
+  test('informs the server only once when the microphone has been silent for a second', async () => {
     const call = await startCall();
     call.hears();
     await call.advance(900);

@@ -152,7 +152,7 @@ test('sends every later message in the same form as the official client', async 
   );
 });
 
-test('sends transparent resumption, which the official client refuses, only on request', async () => {
+test('sends transparent resumption only on request, because the official client refuses it', async () => {
   const { settings } = sessionOf(checkOptions({}));
   expect(settings.transparentResumption).toBe(false);
   await expect(

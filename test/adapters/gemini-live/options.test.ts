@@ -25,14 +25,14 @@ describe('the key', () => {
     expect(keyOf({ apiKey: 'mine' })).toBe('mine');
   });
 
-  test('comes from the current environment at each connection', () => {
+  test('gets read from the current environment at each connection', () => {
     vi.stubEnv('GEMINI_API_KEY', 'old');
     const settings = resolveOptions({});
     vi.stubEnv('GEMINI_API_KEY', 'new');
     expect(settings.address().secret).toBe('new');
   });
 
-  test('names the variables in the error at construction when it is missing', () => {
+  test('causes an error that names the variables if it is missing at construction', () => {
     expect(() => geminiLive()).toThrow(ConfigurationError);
     expect(() => geminiLive()).toThrow(
       /GOOGLE_GENERATIVE_AI_API_KEY, GOOGLE_API_KEY, GEMINI_API_KEY/,

@@ -50,7 +50,7 @@ const keyed = (events: readonly TransportEvent[]) =>
   );
 
 describe('messages', () => {
-  test('do not cause a response, and are joined if they are sent in one event loop turn', async () => {
+  test('do not cause a response, and are sent together if they are added in one event loop turn', async () => {
     const call = await startCall();
     const said = await call.sends(note('Rain.'), {
       type: 'message.add',
@@ -66,7 +66,7 @@ describe('messages', () => {
     expect(await call.sends(note('[note] Rain.'))).toEqual([content(false, '[note] Rain.')]);
   });
 
-  test('OUTGOING-2: wait while the model is talking, until its turn is over', async () => {
+  test("OUTGOING-2: wait until the model's turn is over if the model is talking", async () => {
     const call = await startCall();
     call.says(sound());
     expect(await call.sends(note('Rain.'))).toEqual([]);
@@ -76,7 +76,7 @@ describe('messages', () => {
     expect(call.peer.news()).toEqual([content(false, '[note] Rain.')]);
   });
 
-  test('OUTGOING-2: wait while the user is speaking and then until the model answers', async () => {
+  test('OUTGOING-2: wait until the model has answered if the user is speaking', async () => {
     const call = await startCall();
     call.says(words('Hello.'));
     await call.sends(note('Rain.'));
@@ -97,7 +97,7 @@ describe('messages', () => {
     expect(call.peer.news()).toHaveLength(1);
   });
 
-  test('OUTGOING-2: leave the queue immediately when the model reports that it is idle', async () => {
+  test('OUTGOING-2: leave the queue as soon as the model reports that it is idle', async () => {
     const call = await startCall();
     call.says(words('Hm.'));
     await call.sends(note('Rain.'));
@@ -135,7 +135,7 @@ describe('messages', () => {
 });
 
 describe('a request', () => {
-  test('OUTGOING-1: joins the preceding notes in one message', async () => {
+  test('OUTGOING-1: gets sent in one message with the notes before it', async () => {
     const call = await startCall();
     expect(await call.sends(note('Rain.'), request)).toEqual([
       content(true, '[note] Rain.', '[note] Tell it.'),
@@ -153,7 +153,7 @@ describe('a request', () => {
     expect(JSON.stringify(alone)).toContain('weather');
   });
 
-  test('gives the model the turn when the request has no instructions', async () => {
+  test('prompts the model to respond when the request has no instructions', async () => {
     const call = await startCall();
     const [said] = await call.sends({ type: 'response.request', responseKey: 'k1' });
     expect(JSON.stringify(said)).toContain('your turn');
@@ -181,7 +181,7 @@ describe('a request', () => {
     ]);
   });
 
-  test('GEMINI-LIVE-REQUESTS-1: gets the next response, and not a later one', async () => {
+  test('GEMINI-LIVE-REQUESTS-1: gets the next response rather than a later one', async () => {
     const call = await startCall();
     await call.sends(request);
     call.says(sound(), generated, turnComplete, sound());
@@ -200,7 +200,7 @@ describe('a request', () => {
     expect(keyed(call.events)).toEqual(['started']);
   });
 
-  test('GEMINI-LIVE-REQUESTS-1: ends as cancelled when the user speaks before the response', async () => {
+  test('GEMINI-LIVE-REQUESTS-1: ends as cancelled if the user speaks before the response', async () => {
     const call = await startCall();
     await call.sends(request);
     call.says(words('Wait'));
@@ -209,7 +209,7 @@ describe('a request', () => {
     expect(call.last('response.started')).toMatchObject({ responseKey: null });
   });
 
-  test('GEMINI-LIVE-MODEL-TURNS-4: ends as cancelled when late speech arrives, while the response continues', async () => {
+  test('GEMINI-LIVE-MODEL-TURNS-4: ends as cancelled when late speech arrives, but the response continues', async () => {
     const call = await startCall();
     await call.sends(request);
     call.says(sound());
@@ -261,7 +261,7 @@ describe('a request', () => {
     { how: 'cancelled', calls: [{ type: 'response.cancel' }] as const, heard: 1 },
     { how: 'kept', calls: [], heard: 2 },
   ])(
-    'GEMINI-LIVE-REQUESTS-3: gets the second response if the user spoke first, and is $how with it',
+    'GEMINI-LIVE-REQUESTS-3: gets the second response, and is $how with it, if the user spoke first',
     async ({ calls, heard }) => {
       const call = await startCall();
       await call.sends(request);
@@ -302,7 +302,7 @@ describe('a request', () => {
     expect(call.peer.news()).toHaveLength(1);
   });
 
-  test('GEMINI-LIVE-REQUESTS-2: remains unsent if it was cancelled while waiting', async () => {
+  test('GEMINI-LIVE-REQUESTS-2: remains unsent if it is cancelled while it is waiting', async () => {
     const call = await startCall();
     call.says(sound());
     await call.sends(note('Rain.'), request);
@@ -312,7 +312,7 @@ describe('a request', () => {
     expect(call.peer.news()).toEqual([content(false, '[note] Rain.')]);
   });
 
-  test('GEMINI-LIVE-REQUESTS-2: remains unsent if withdrawn while waiting for the current response to end', async () => {
+  test('GEMINI-LIVE-REQUESTS-2: remains unsent if withdrawn while the current response continues', async () => {
     const call = await startCall();
     call.says(sound());
     await call.sends(note('Rain.'), request);
@@ -323,7 +323,7 @@ describe('a request', () => {
     expect(call.peer.news()).toEqual([content(false, '[note] Rain.')]);
   });
 
-  test('accepts only a withdrawal with its own key, and only before the request is sent', async () => {
+  test('allows a withdrawal only with the same key, and only before the request is sent', async () => {
     const call = await startCall();
     call.says(sound());
     await call.sends(request, { ...withdrawal, responseKey: 'k0' });
@@ -342,7 +342,7 @@ describe('the answer to a call', () => {
     return call;
   };
 
-  test('goes out immediately with silent scheduling if no request accompanies it', async () => {
+  test('gets sent immediately with silent scheduling if no request accompanies it', async () => {
     const call = await openCall();
     call.says(sound());
     expect(await call.sends(answer('c1'), answer('c2'))).toEqual([
@@ -360,7 +360,7 @@ describe('the answer to a call', () => {
   test.each([
     [request, 'WHEN_IDLE'],
     [insisting, 'INTERRUPT'],
-  ])('adopts the scheduling of the request that accompanies it: %j', async (asked, scheduling) => {
+  ])('uses the scheduling of the request that accompanies it: %j', async (asked, scheduling) => {
     const call = await openCall();
     const said = await call.sends(note('Rain.'), answer('c1'), asked);
     expect(said).toEqual([
@@ -402,7 +402,7 @@ describe('the answer to a call', () => {
   });
 
   test.each(['gemini-3.1-flash-live-preview', 'gemini-9-live'])(
-    'has no scheduling for %s, which responds to it on its own',
+    'has no scheduling for %s, which responds to an answer on its own',
     async (model) => {
       const call = await openCall(model);
       expect(await call.sends(answer('c1'))).toEqual([

@@ -52,7 +52,7 @@ describe('GEMINI-LIVE-MODEL-TURNS-1: a turn is a response with one item', () => 
     expect(call.events.filter(({ type }) => type === 'response.started')).toHaveLength(1);
   });
 
-  test("starts with audio, which ends the previous response's transcript", async () => {
+  test('starts with audio, and ends the transcript of the previous response', async () => {
     const call = await startCall();
     call.says(sound(), spoken('One.'), generated, turnComplete);
     call.news();
@@ -156,7 +156,7 @@ describe('the end of a response', () => {
     expect(call.events.filter(({ type }) => type === 'response.started')).toHaveLength(2);
   });
 
-  test("GEMINI-LIVE-MODEL-TURNS-2: drops stray content for a second if the turn's end never arrives", async () => {
+  test('GEMINI-LIVE-MODEL-TURNS-2: drops stray content for one second if the end of the turn never arrives', async () => {
     const call = await startCall();
     call.says(sound(), interrupted, sound());
     await call.advance(1_000);
@@ -166,7 +166,7 @@ describe('the end of a response', () => {
 });
 
 describe('a cancel by the session', () => {
-  test('ends the response immediately, mutes the rest, and interrupts the server', async () => {
+  test('ends the response immediately, mutes the remaining audio, and interrupts the server', async () => {
     const call = await startCall();
     call.says(sound());
     const said = await call.sends({ type: 'response.cancel' });
@@ -263,7 +263,7 @@ describe('calls', () => {
     expect(call.last('tool.called')?.callId).toMatch(/^call_/);
   });
 
-  test('TOOL-CALLS-3: report a cancelled call once, and send no answer to it', async () => {
+  test('TOOL-CALLS-3: report a cancelled call once, and do not send an answer to it', async () => {
     const call = await startCall();
     const cancellation = { toolCallCancellation: { ids: ['c1', 'c2'] } };
     call.says(toolCall('c1'), turnComplete, cancellation, cancellation);

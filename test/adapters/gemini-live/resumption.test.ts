@@ -79,7 +79,7 @@ describe('a resumed session', () => {
     ]);
   });
 
-  test('RESUMPTION-2: repeats messages above the index that the server has consumed', async () => {
+  test('RESUMPTION-2: repeats messages whose index is higher than the last one that the server consumed', async () => {
     const call = await startCall();
     call.hears();
     await call.sends({ ...note, text: '[note] known' });
@@ -125,7 +125,7 @@ describe('a resumed session', () => {
 
 describe('RESUMPTION-3: a handle that is refused', () => {
   test.each([1007, 1008, 1011])(
-    'expires with code %i, so that the next attempt starts without it',
+    'expires with code %i, so that the next attempt does not use it',
     async (code) => {
       const call = await startCall();
       call.says(handle('h1'));
@@ -143,7 +143,7 @@ describe('RESUMPTION-3: a handle that is refused', () => {
     },
   );
 
-  test('expires even if the server closes the connection just after accepting it', async () => {
+  test('expires even if the server accepts the connection and closes it immediately afterwards', async () => {
     const call = await startCall();
     call.says(handle('h1'));
     const next = await goOn(call).begin();

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { ToolCalls } from '../../../src/adapters/gemini-live/tool-calls.ts';
 
-test('TOOL-CALLS-5: forgets the oldest of 513 calls, and then sends its answer as text', () => {
+test('TOOL-CALLS-5: forgets the oldest of 513 calls, and sends its later answer as text', () => {
   const calls = new ToolCalls();
   const ids = Array.from({ length: 513 }, (_, index) => `call_${index}`);
   for (const id of ids) calls.called(id, 'look');

@@ -36,7 +36,7 @@ describe('USER-SPEECH-1: an utterance', () => {
     expect(ids(call).size).toBe(1);
   });
 
-  test('ends when the session commands it, and informs the server', async () => {
+  test("ends at the session's command, and informs the server", async () => {
     const call = await startCall();
     call.says(words('And now '));
     const [utteranceId = ''] = ids(call);
@@ -108,7 +108,7 @@ describe('USER-SPEECH-1: an utterance', () => {
     expect(told(call.events)).toEqual(['started', 'ended']);
   });
 
-  test("supports the detector's older signal, and ends without text", async () => {
+  test("supports the detector's older signal, and ends even if there is no text", async () => {
     const call = await startCall();
     call.says({ voiceActivityDetectionSignal: { vadSignalType: 'VAD_SIGNAL_TYPE_SOS' } });
     call.says({ voiceActivityDetectionSignal: { vadSignalType: 'VAD_SIGNAL_TYPE_EOS' } });
@@ -138,7 +138,7 @@ describe('USER-SPEECH-1: an utterance', () => {
     expect(told(call.events)).toEqual(['started', 'ended', '=']);
   });
 
-  test('starts again with new speech', async () => {
+  test('starts again when the user speaks again', async () => {
     const call = await startCall();
     call.says(words('One.'), sound(), interrupted);
     expect(told(call.events)).toEqual(['started', '~One.', 'ended', '=One.', 'started']);
@@ -167,7 +167,7 @@ describe('USER-SPEECH-2: text that arrives late', () => {
     expect(ids(call).size).toBe(2);
   });
 
-  test('starts an utterance at an earlier time if it is the first text and a response is playing', async () => {
+  test('starts an utterance earlier if its first text arrives while a response is playing', async () => {
     const call = await startCall();
     call.hears(3_000);
     call.says(sound());

@@ -186,7 +186,7 @@ describe.each(MODELS)('%s', (model) => {
     expect(scene.errors).toEqual([]);
   });
 
-  test('sends a request only once when a late reply to an earlier utterance arrives first', async () => {
+  test('sends a request only once, even if a late reply to an earlier utterance arrives first', async () => {
     const respond: VoiceResponder = (turn) => {
       const { cause } = turn;
       const isAnswer = cause.type === 'utterance' && cause.text === 'Economy';
@@ -255,7 +255,7 @@ describe.each(MODELS)('%s', (model) => {
     expect(scene.said()).toHaveLength(2);
   });
 
-  test('reconnects before the server shuts down, without repeating text', async () => {
+  test('reconnects before the server shuts down, and does not repeat any text', async () => {
     const scene = await start({ model });
     await scene.say('My name is Ada.');
     await scene.pass(20_000);

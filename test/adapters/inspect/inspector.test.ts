@@ -166,7 +166,7 @@ describe('an inspected scenario', () => {
       expect(message.type).toBe(index % 2 === 0 ? '@xstate.event' : '@xstate.snapshot');
   });
 
-  test('shows a waiting question that was stored and restored as a single actor', async () => {
+  test('shows a single actor for a waiting question, even after it was stored and restored', async () => {
     const { inspect, view } = await watched();
     ride(inspect);
     await view.until(isOver);
@@ -223,7 +223,7 @@ describe('an inspected scenario', () => {
 });
 
 describe('a viewer that arrives late', () => {
-  test('STREAM-2: receives every actor with its latest state, but none of the history', async () => {
+  test('STREAM-2: receives every actor with its latest state, but does not receive the history', async () => {
     const { inspect, view, inspector: relay } = await watched();
     ride(inspect);
     await view.until(isOver);

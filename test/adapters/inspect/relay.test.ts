@@ -75,7 +75,7 @@ describe('RELAY-2: the stream', () => {
     expect(await knock(streamUrl.replace('/stream', '/other'))).toBe('404');
   });
 
-  test('uses a new token for each relay, or the configured one', async () => {
+  test('uses a new token for each relay unless a token is configured', async () => {
     const token = 'a-token-of-my-own';
     const { streamUrl, inspector: first } = await relay({ token });
     expect(new URL(streamUrl).searchParams.get('token')).toBe(token);
@@ -128,7 +128,7 @@ describe('the page', () => {
     expect((await get(port, '/', {}, 'HEAD')).body).toBe('');
   });
 
-  test('refuses other names, methods and paths', async () => {
+  test('refuses other host names, methods and paths', async () => {
     const { port } = await relay();
     expect((await get(port, '/', { host: 'evil.example' })).status).toBe(403);
     expect((await get(port, '/', {}, 'POST')).status).toBe(405);

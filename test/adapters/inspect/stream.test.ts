@@ -69,8 +69,8 @@ const fragile = setup({
   },
 }).createMachine({ id: 'fragile', on: { BREAK: { actions: 'fail' } } });
 
-describe('STREAM-1: the cost of inspecting', () => {
-  test('converts and sends nothing until the interval is over', async () => {
+describe('STREAM-1: the cost of inspection', () => {
+  test('does not convert or send anything until the interval is over', async () => {
     const { environment, view, inspect } = await watched();
     const get = vi.fn<() => string>(() => 'x');
     const actor = createActor(lamp, { id: 'lamp', inspect }).start();
@@ -104,7 +104,7 @@ describe('STREAM-1: the cost of inspecting', () => {
     expect(errors).toHaveLength(1);
   });
 
-  test('sends waiting messages on `stop`, and nothing afterwards', async () => {
+  test('sends waiting messages on `stop`, but nothing afterwards', async () => {
     const { environment, view, inspect, stop } = await watched();
     const actor = createActor(lamp, { id: 'lamp', inspect }).start();
     await stop();
@@ -133,7 +133,7 @@ describe('STREAM-1: the cost of inspecting', () => {
 });
 
 describe('STREAM-3: a machine that throws', () => {
-  test('appears as failed, even though XState reports no snapshot of it', async () => {
+  test('appears as failed, even though XState does not report a snapshot of it', async () => {
     const { environment, view, inspect } = await watched();
     const actor = createActor(fragile, { id: 'fragile', inspect });
     actor.subscribe({ error() {} });
@@ -248,7 +248,7 @@ describe('ACTOR-REGISTRY-3: ended actors', () => {
 });
 
 describe('VIEWER-QUEUE-1, VIEWER-QUEUE-2: a viewer that is too slow', () => {
-  test('misses history, but is informed and receives the latest state of every actor', async () => {
+  test('misses some of the history, but is informed, and receives the latest state of every actor', async () => {
     const { environment, stream } = bare({ maxQueuedLines: 100 });
     let isReady = false;
     const slow = viewer(() => isReady);
@@ -281,7 +281,7 @@ describe('VIEWER-QUEUE-1, VIEWER-QUEUE-2: a viewer that is too slow', () => {
   });
 });
 
-test('VIEWER-QUEUE-1: does not fill the queue with an actor that is invoked repeatedly', async () => {
+test('VIEWER-QUEUE-1: does not fill the queue when an actor is invoked repeatedly', async () => {
   const { environment, stream } = bare({ maxQueuedLines: 100 });
   let isReady = false;
   const slow = viewer(() => isReady);

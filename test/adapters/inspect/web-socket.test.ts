@@ -32,7 +32,7 @@ async function listen(port = 0) {
 // The sockets are real; on a busy machine, one of them once stayed open.
 const realSockets = { timeout: 20_000, retry: 2 };
 
-test('sends everything again after each lost connection', realSockets, async () => {
+test('sends everything again each time the connection was lost', realSockets, async () => {
   const environment = simulatedEnvironment();
   /** Lets simulated time pass while an outside event takes its time. */
   const inTime = async (happening: Promise<unknown>): Promise<void> => {

@@ -40,7 +40,7 @@ test.each([
   expect(() => unpacked(bytes)).toThrow();
 });
 
-test('stores a session with a waiting subagent in less than an eighth of its size', async () => {
+test('stores a session with a waiting subagent in less than an eighth of its original size', async () => {
   const environment = simulatedEnvironment();
   const journal = memoryJournal({ keep: Infinity });
   const talk = textTalk({

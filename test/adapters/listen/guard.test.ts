@@ -101,7 +101,7 @@ describe('GUARD-1: input from any client', () => {
     },
   );
 
-  test('causes a 500 response when a listener throws, and shows the error only to the operator', async () => {
+  test('causes a 500 response when a listener throws, but shows the error only to the operator', async () => {
     const { ask, port, errors } = await guarded({
       request: () => Promise.reject(new Error('no such table')),
     });
@@ -142,7 +142,7 @@ describe('GUARD-1: input from any client', () => {
     await enter();
   });
 
-  test('does not cause an error when a client resets the connection before its verdict', async () => {
+  test('does not cause an error when a client disconnects before it has been accepted or refused', async () => {
     let decide: (verdict: Verdict) => void = () => {};
     const { dial, port, until, errors, guard } = await guarded({
       webSocket: {
@@ -162,7 +162,7 @@ describe('GUARD-1: input from any client', () => {
 });
 
 describe('GUARD-2: a refused socket', () => {
-  test('closes after a refused upgrade, even if 300 clients never close their side', async () => {
+  test('closes after an upgrade is refused, even if 300 clients keep their sides open', async () => {
     const { dial, port, until, environment, enter } = await guarded();
     for (let done = 0; done < 300; done += 1) {
       const socket = await dial();
@@ -180,7 +180,7 @@ describe('GUARD-2: a refused socket', () => {
 });
 
 describe('GUARD-3: unknown peers', () => {
-  test('lose their sockets at the deadline of each phase, or sooner once refused', async () => {
+  test('lose their sockets at the deadline of each phase, or sooner if they are refused', async () => {
     const { dial, port, until, environment } = await guarded({ authenticationTimeoutMs: 5_000 });
     const host = `${HOST}:${port}`;
     await dial();
@@ -203,7 +203,7 @@ describe('GUARD-3: unknown peers', () => {
     expect(guard.size.connections).toBeLessThanOrEqual(5);
   });
 
-  test('PLACE-2: first removes a peer from the address with the most places', () => {
+  test('PLACE-2: removes a peer of the address with the most places first', () => {
     const places = new UnauthenticatedPlaces(3);
     const shed: string[] = [];
     places.take('a', () => shed.push('a1'));
@@ -261,8 +261,8 @@ describe('GUARD-4: the limit of clients', () => {
   });
 });
 
-describe('GUARD-5: foreign names and pages', () => {
-  test('refuses a foreign name or origin in any spelling', async () => {
+describe('GUARD-5: foreign host names and web pages', () => {
+  test('refuses a foreign host name or origin, however it is spelled', async () => {
     const { ask, port } = await guarded();
     const host = `${HOST}:${port}`;
     const statusOf = async (target: string, of: string, more: readonly string[] = []) =>
@@ -331,7 +331,7 @@ describe('GUARD-6: a client that does not respond to the close', () => {
     await closed;
   });
 
-  test('keeps its socket for the grace period, while unknown peers lose theirs immediately', async () => {
+  test('keeps its socket for the grace period, although unknown peers lose theirs immediately', async () => {
     const { guard, dial, until, environment } = await deaf();
     await dial();
     await until(2);
@@ -345,7 +345,7 @@ describe('GUARD-6: a client that does not respond to the close', () => {
     expect(guard.size).toEqual({ connections: 0, clients: 0 });
   });
 
-  test('closes an upgrade that another server hands over after `close`', async () => {
+  test('closes a connection that another server upgrades and hands over after `close`', async () => {
     const { guard } = await guarded();
     const server = createServer();
     const handed = new Promise<void>((resolve) => {

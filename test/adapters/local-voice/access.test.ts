@@ -51,7 +51,7 @@ describe('access', () => {
     client.socket.terminate();
   });
 
-  test('refuses web pages, except those from an allowed origin', async () => {
+  test('refuses all web pages except those from an allowed origin', async () => {
     const { address } = await startHarness({ allowedOrigins: ['http://127.0.0.1:8080'] });
     const authorization = `Bearer ${address.apiKey}`;
     expect(await upgrade(address.url, { authorization, origin: 'http://evil.example' })).toBe(403);
@@ -87,7 +87,7 @@ describe('access', () => {
 });
 
 describe('a hostile client', () => {
-  test('loses only its own connection after a frame of more than 15 MiB', async () => {
+  test('loses only its own connection when it sends a frame of more than 15 MiB', async () => {
     const { connect } = await startHarness();
     const [big, other] = [await connect(), await connect()];
     big.socket.send('x'.repeat(15 * 1024 * 1024 + 1));
@@ -126,7 +126,7 @@ describe('a hostile client', () => {
 describe('the server', () => {
   const parts = { model: scriptedModel(), environment: nodeEnvironment() };
 
-  test('starts only once, ends every connection on close, and allows repeated close calls', async () => {
+  test('starts only once, ends every connection on close, and tolerates repeated close calls', async () => {
     const speech = scriptedSpeech();
     const voice = localVoice({ ...parts, speech });
     const address = await voice.start();

@@ -71,7 +71,7 @@ async function waitedMs(client: WireClient): Promise<number> {
   return (await client.next('input_audio_buffer.speech_stopped'))['audio_end_ms'] - 1_600;
 }
 
-describe('the end of a turn, judged by its words', () => {
+describe('the end of a turn, determined from its words', () => {
   test.each([
     ['a sentence that may be whole', WHOLE, 500],
     ['an answer, while no question is open', ECONOMY, 500],
@@ -107,7 +107,7 @@ describe('the end of a turn, judged by its words', () => {
   });
 });
 
-describe('the end of a turn during an open question', () => {
+describe('the end of a turn while a question is open', () => {
   const yesOrNo: OpenQuestion = { kind: 'approval', options: [] };
   test.each([
     ['an option', rides, ECONOMY, 300],
@@ -128,7 +128,7 @@ describe('the end of a turn during an open question', () => {
     expect(await waitedMs(client)).toBe(expected);
   });
 
-  test('announces that it accepts questions, and refuses an invalid question', async () => {
+  test('announces that it accepts questions, but refuses an invalid one', async () => {
     const { client } = await start();
     expect((await client.next('session.updated'))['session'].extensions).toEqual([
       'session.open_question',
@@ -147,7 +147,7 @@ describe('the end of a turn during an open question', () => {
 });
 
 describe("the end of a turn, decided by the app's function", () => {
-  test('passes audio, text and the open question to the function, and waits as long as the result says', async () => {
+  test('passes audio, text and the open question to the function, and waits as long as it requests', async () => {
     const asked: unknown[] = [];
     const { client } = await start({
       endOfTurn: async ({ samples, sampleRateHz }, text, openQuestion) => {
@@ -294,7 +294,7 @@ describe('transcription during a pause', () => {
     expect(client.count(DELTA)).toBe(1);
   });
 
-  test('INPUT-AUDIO-4: runs again after the full silence if the pause yielded no text', async () => {
+  test('INPUT-AUDIO-4: runs again after the full silence if it found no text during the pause', async () => {
     const { client, speech, transcribed } = await start();
     for (let count = 0; count < 2; count += 1)
       speech.nextTranscriptions.push(() => Promise.resolve(''));
@@ -306,7 +306,7 @@ describe('transcription during a pause', () => {
     expect(client.count(COMPLETED)).toBe(1);
   });
 
-  test('INPUT-AUDIO-4: discards the text of a pause if speech continues afterwards', async () => {
+  test('INPUT-AUDIO-4: discards the text from a pause if the user continues speaking', async () => {
     const { client } = await start({}, { type: 'server_vad' });
     client.speak(tone(BEGUN, 600));
     client.speak(tone(0, 300));
@@ -317,7 +317,7 @@ describe('transcription during a pause', () => {
     expect(client.count(COMPLETED)).toBe(1);
   });
 
-  test('covers only the whole utterance with `transcribeAfterMs: null`', async () => {
+  test('`transcribeAfterMs: null`: transcribes only the whole utterance', async () => {
     const { client, transcribed } = await start({ transcribeAfterMs: null });
     client.speak(tone(BEGUN, 600));
     client.speak(tone(0, 2_000));

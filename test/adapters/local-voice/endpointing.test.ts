@@ -80,7 +80,7 @@ describe('Endpointer', () => {
     expect(endpoints[2]).toMatchObject({ at: 51, startMs: 50 * WINDOW_MS - 300 });
   });
 
-  test('waits according to the eagerness with semantic_vad, and waits longest after an unfinished sentence', () => {
+  test('waits according to the eagerness with semantic_vad, and longest after an unfinished sentence', () => {
     const waits = (['low', 'medium', 'auto', 'high'] as const).map(
       (eagerness) =>
         endpointingSettings({

@@ -73,7 +73,7 @@ describe('transcribeSound', () => {
 });
 
 describe('SoundBuffer', () => {
-  test('extracts a stretch of audio by time, and drops earlier audio', () => {
+  test('extracts a stretch of audio by its times, and drops the audio before it', () => {
     const buffer = new SoundBuffer(1_000);
     buffer.append(Int16Array.of(0, 1, 2));
     buffer.append(Int16Array.of(3, 4, 5));
@@ -103,7 +103,7 @@ describe('SpokenWords', () => {
     expect(placeWords(' ', 0, 0)).toMatchObject([{ text: ' ' }]);
   });
 
-  test('SPOKEN-WORDS-1, SPOKEN-WORDS-2: keeps the words played before a truncation, and adds none later', () => {
+  test('SPOKEN-WORDS-1, SPOKEN-WORDS-2: keeps the words played before a truncation, but adds none later', () => {
     const spoken = new SpokenWords();
     for (const word of placeWords('One two three', 0, 1_300)) spoken.addWord(word);
     spoken.addSound(1_300);

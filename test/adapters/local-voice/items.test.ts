@@ -243,7 +243,7 @@ describe('truncating an item', () => {
     ]);
   });
 
-  test('keeps the whole text at its end time, and no text at 0', async () => {
+  test('keeps the whole text if truncated at its end, and none of it if truncated at 0', async () => {
     const { client, truncate, id, model } = await spoken();
     truncate(LENGTH_MS);
     await client.next('conversation.item.truncated');
@@ -259,7 +259,7 @@ describe('truncating an item', () => {
     expect(model.prompt(1)).toMatchObject([{ role: 'user' }]);
   });
 
-  test('refuses a time past the end, a different content index, and a text item', async () => {
+  test('refuses to truncate past the end, at another content index, or in a text item', async () => {
     const { client, truncate } = await spoken();
     truncate(LENGTH_MS + 1);
     expect((await client.next('error'))['error']).toMatchObject({
@@ -278,7 +278,7 @@ describe('truncating an item', () => {
     expect(client.count('conversation.item.truncated')).toBe(0);
   });
 
-  test('SPOKEN-WORDS-2: drops the text of audio that follows a truncation', async () => {
+  test('SPOKEN-WORDS-2: drops a sentence that the model writes after its item was truncated', async () => {
     const held = gate();
     const { connect, model } = await startHarness({
       answers: [['First. ', { until: held.opened }, 'Second.'], ['ok']],

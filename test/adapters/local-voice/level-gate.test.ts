@@ -69,7 +69,7 @@ describe('LEVEL-GATE-1: a gate', () => {
   });
 });
 
-test('LEVEL-GATE-2: rejects a television that it mistook for the user as soon as the user speaks', () => {
+test('LEVEL-GATE-2: first accepts a television, but rejects it as soon as the user speaks', () => {
   const gate = new LevelGate(15);
   hear(gate, silence(1_000));
   for (let count = 0; count < 5; count += 1) gate.accepted(USER_DB - 22);
@@ -87,7 +87,7 @@ describe('LEVEL-GATE-4: a television that was heard first', () => {
     expect(hear(gate, { db: USER_DB - 25, ms: 3_000 })).toBeLessThan(0.05);
   });
 
-  test("passes again in the next utterance unless one of the user's utterances has been accepted", () => {
+  test('passes in the next utterance, but not after an utterance of the user has been accepted', () => {
     const gate = new LevelGate(15);
     hear(gate, silence(1_000));
     hear(gate, { db: USER_DB, ms: 1_500 });
@@ -111,7 +111,7 @@ test('LEVEL-GATE-1: uses the level of the nearest voice in an utterance', () => 
 });
 
 describe('LEVEL-GATE-3: a voice below the level', () => {
-  test('passes at the second utterance if the user has moved away', () => {
+  test('passes in the second utterance, in case the user has moved away', () => {
     const gate = afterUser();
     const away = { db: USER_DB - 18, ms: 2_500 };
     expect(hear(gate, away)).toBe(0);
@@ -119,7 +119,7 @@ describe('LEVEL-GATE-3: a voice below the level', () => {
     expect(hear(gate, away)).toBe(1);
   });
 
-  test('stays out if it is a television that keeps talking', () => {
+  test('does not pass if it comes from a television that keeps talking', () => {
     const gate = afterUser();
     hear(gate, { db: USER_DB - 18, ms: 30_000 });
     hear(gate, silence(2_000));
@@ -144,7 +144,7 @@ describe('LEVEL-GATE-4: the start of an utterance', () => {
     expect(windowsBeforeNearest(levels([-40, 60], [-5, 4], [-40, 60]))).toBe(0);
   });
 
-  test('keeps the whole utterance if it is empty or too short to be a voice', () => {
+  test('excludes nothing from an utterance that is empty or too short to be a voice', () => {
     expect(windowsBeforeNearest([])).toBe(0);
     expect(windowsBeforeNearest(levels([-20, 7]))).toBe(0);
   });

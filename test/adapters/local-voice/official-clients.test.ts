@@ -59,7 +59,7 @@ function pieces(loudness: number, count: number): Int16Array[] {
 }
 
 describe('the client `openai`', () => {
-  test('completes a tool call by voice, a spoken answer, an interruption and a truncation over wss', async () => {
+  test('handles a tool call, a spoken answer, an interruption and a truncation over wss', async () => {
     const held = gate();
     const { address, model } = await startHarness({
       words,
@@ -147,7 +147,7 @@ describe('the client `openai`', () => {
 });
 
 describe('the client `@openai/agents-realtime`', () => {
-  test('keeps its history through a tool call and an interruption', async () => {
+  test('preserves its history through a tool call and an interruption', async () => {
     const held = gate();
     const { address } = await startHarness({
       words,

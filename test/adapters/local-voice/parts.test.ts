@@ -110,7 +110,7 @@ describe("an app's voice", () => {
 test.each([
   [{ transcriber: {} as Transcriber }, /localVoice\.transcriber.*transcribe/],
   [{ voice: {} as Voice }, /localVoice\.voice.*synthesize/],
-])('refuses %o as a part', (parts, message) => {
+])('refuses %o, and names the missing method', (parts, message) => {
   const make = () =>
     localVoice({
       model: scriptedModel(),

@@ -64,7 +64,7 @@ describe('toModelMessages', () => {
     ]);
   });
 
-  test("joins the assistant's text and calls in one message, including a repeated call", async () => {
+  test("merges the assistant's text and calls into one message, and repeats a call with a late answer", async () => {
     const items = [
       says('user', 'Go'),
       says('assistant', 'I look.'),
@@ -103,7 +103,7 @@ describe('toModelMessages', () => {
     ]);
   });
 
-  test("keeps a call's reasoning and signature, but OpenAI's only once", async () => {
+  test("repeats a call's reasoning and signature with a late answer, except for OpenAI", async () => {
     const providerOptions = (provider: string) => ({ [provider]: { signature: 's' } });
     const made = (provider: string): Remembered => ({
       kind: 'call',
@@ -133,13 +133,13 @@ describe('toModelMessages', () => {
     }
   });
 
-  test('omits empty messages and answers whose call has been deleted', async () => {
+  test('omits empty messages, and answers to deleted calls', async () => {
     expect(await outline([says('assistant', ' '), answer('c1', 'A'), says('user', 'Hm')])).toEqual([
       'user: Hm',
     ]);
   });
 
-  test('passes on arguments that are not JSON as text', async () => {
+  test('converts arguments that are not JSON to text', async () => {
     const broken: Remembered = { kind: 'call', callId: 'c', name: 'f', arguments: '{"a":' };
     const [, message] = await toModelMessages([broken]);
     expect(message?.content).toMatchObject([{ input: { text: '{"a":' } }]);

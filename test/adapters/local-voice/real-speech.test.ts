@@ -114,7 +114,7 @@ describe('a spoken conversation', () => {
     client.socket.close();
   });
 
-  test('transcribes all words of a manual commit that contains a pause', async () => {
+  test('transcribes the whole manual commit, even if it contains a pause', async () => {
     const client = await connect(null);
     client.speak(tone(0, 2_000));
     client.speak(await speak('no thanks'));

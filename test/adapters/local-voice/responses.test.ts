@@ -110,7 +110,7 @@ describe('a response', () => {
     expect(order.slice(0, lastWord).filter((each) => each === '♪').length).toBeGreaterThan(5);
   });
 
-  test('replaces the silence around each sentence, and keeps the word positions', async () => {
+  test('replaces the silence around each sentence, and keeps the timing of its words', async () => {
     const { connect, speech } = await startHarness({
       answers: [['One. Two three four. Five.']],
     });
@@ -355,7 +355,7 @@ describe('a response', () => {
 });
 
 describe('cancelling a response', () => {
-  test('RESPONSE-RUN-2: takes effect immediately, so that the item is incomplete and nothing follows', async () => {
+  test('RESPONSE-RUN-2: takes effect immediately, leaves the item incomplete and stops all output', async () => {
     const held = gate();
     const { connect, model } = await startHarness({
       answers: [['First part. ', { until: held.opened }, 'Second part.'], ['ok']],

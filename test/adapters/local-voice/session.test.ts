@@ -35,7 +35,7 @@ describe('the session', () => {
     expect(client.events[0]?.['session'].id).toMatch(/^sess_/);
   });
 
-  test('changes only the fields of an update, at any depth', async () => {
+  test('changes only the fields that an update contains, at any depth', async () => {
     const { connect } = await startHarness();
     const client = await connect();
     const update = async (session: Record<string, unknown>) => {
@@ -107,7 +107,7 @@ describe('the session', () => {
       'session.audio.output.speed',
     ],
     ['an MCP tool', { tools: [{ type: 'mcp', server_label: 'x' }] }, 'invalid_value', null],
-  ])('refuses %s together with the rest of the update', async (_name, patch, code, param) => {
+  ])('refuses a whole update that contains %s', async (_name, patch, code, param) => {
     const { connect } = await startHarness();
     const client = await connect();
     client.send({

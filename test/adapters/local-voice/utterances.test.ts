@@ -290,7 +290,7 @@ describe('server_vad', () => {
     expect(client.count('input_audio_buffer.speech_started')).toBe(1);
   });
 
-  test('keeps the announced id when the user commits manually during speech', async () => {
+  test('keeps the id that it has announced if the user commits manually while speaking', async () => {
     const { client } = await start();
     configure(client, { type: 'server_vad', create_response: false });
     client.speak(tone(ECONOMY, 400));

@@ -116,7 +116,7 @@ function port(url: string): Port {
   };
 }
 
-test('lets a client that supports tasks delegate, answer and get the result', async () => {
+test('lets a client with task support delegate work, answer a question and get the result', async () => {
   const { url } = await served();
   const asked: unknown[] = [];
   const session = withTasks(
@@ -177,7 +177,7 @@ test('cancels a task, and returns a failed subagent as a result', async () => {
     .toMatchObject({ status: 'completed', result: { resultType: 'complete', isError: true } });
 });
 
-test('asks a client that lacks task support in a second round of the same call', async () => {
+test('asks a client without task support in a second round of the same call', async () => {
   const { ask } = await served();
   const { result = {} } = await ask('tools/call', ride, withForms);
   expect(result).toMatchObject({ resultType: 'input_required', requestState: expect.any(String) });
@@ -203,7 +203,7 @@ test('asks a client that lacks task support in a second round of the same call',
   expect(JSON.stringify(done.result)).toContain('premium');
 });
 
-test('returns a result without an answer if the client cannot be asked', async () => {
+test('completes the call without asking if the client cannot be asked', async () => {
   const { ask } = await served();
   expect((await ask('tools/call', ride)).result).toMatchObject({ resultType: 'complete' });
 });

@@ -89,7 +89,7 @@ describe('a tool without tasks', () => {
     },
   );
 
-  test("asks in rounds in 2026-07-28, and returns the server's state with each answer", async () => {
+  test("asks in rounds under protocol 2026-07-28, and returns the server's state with each answer", async () => {
     const { url } = await acting('2026-07-28');
     const options = { url, tool: 'ask_back', protocol: '2026-07-28' } as const;
     const played = await turn(options, 'Hello', () => ({ type: 'permitted' }));
@@ -224,7 +224,7 @@ describe('invalid options', () => {
     expect(() => mcpRelay(options)).toThrow(why);
   });
 
-  test('cause an error for a tool that the server lacks', async () => {
+  test('cause an error if they name a tool that the server lacks', async () => {
     const { url } = await acting('2025-11-25');
     await expect(turn({ url, tool: 'fly' }, 'Go')).rejects.toMatchObject({
       code: 'INVALID_OPTION',

@@ -108,7 +108,7 @@ async function until(
 }
 
 describe('tools', () => {
-  test('waits for a call without a task, asks the client, and returns the result', async () => {
+  test('completes a call without a task after asking the client, and returns the result', async () => {
     const { url } = await served();
     const { client, asked } = await connected(url, { answer: answers('premium') });
     const { tools } = await client.listTools();
@@ -395,7 +395,7 @@ describe('tasks', () => {
     );
   });
 
-  test("queues a user's tasks above `tasksPerUser`, without affecting other users", async () => {
+  test("queues a user's tasks that exceed `tasksPerUser`, without affecting other users", async () => {
     const { url } = await served({ limits: { tasksPerUser: 1 } });
     const ann = await connected(url);
     const eve = await connected(url, { token: 'eve' });
@@ -411,7 +411,7 @@ describe('tasks', () => {
     await expect.poll(() => messageOf(ann, second)).toBe('Working on it');
   });
 
-  test("limits a user's concurrent requests that are waiting for a task", async () => {
+  test('limits how many requests of a user may wait for a task at the same time', async () => {
     const { url } = await served({ limits: { waitsPerUser: 1 } });
     const one = await connected(url);
     const id = await begun(one, 'worker', { what: 'everything' });
@@ -461,7 +461,7 @@ describe('storage of tasks', () => {
     expect((await one.tasks.listTasks()).tasks).toEqual([]);
   });
 
-  test("unloads and resumes an idle user's session, but never a waiting user's", async () => {
+  test("unloads and later resumes an idle user's session, but not one whose user is waiting", async () => {
     const { pass, runtime } = moved();
     const { url, server } = await served({ runtime, limits: { idleMs: 1_000_000 } });
     const one = await connected(url);

@@ -18,7 +18,7 @@ const fact = (id: string, text = `fact ${id}`) => ({ id, scope: 'ann', text, at:
 const allOf = async (store = fileMemory({ path })): Promise<string[]> =>
   (await store.facts({ scope: 'ann', limit: 1_000 })).map(({ id }) => id);
 
-test('keeps facts after the store is gone, even facts with line breaks', async () => {
+test('keeps facts, even with line breaks, for the next store that opens the file', async () => {
   const store = fileMemory({ path });
   const written = { ...fact('a', 'two\nlines'), category: 'c', source: 's' };
   await store.remember(written);
@@ -27,7 +27,7 @@ test('keeps facts after the store is gone, even facts with line breaks', async (
   expect(await fileMemory({ path }).facts({ scope: 'ann', limit: 9 })).toEqual([written]);
 });
 
-test('creates the folder, and contains no facts until the file exists', async () => {
+test('creates the folder, and returns no facts until the file exists', async () => {
   path = join(folder, 'deep', 'er', 'memory.jsonl');
   const store = fileMemory({ path });
   expect(await allOf(store)).toEqual([]);
@@ -65,7 +65,7 @@ test('FILE-MEMORY-2: stores the other facts when one is refused', async () => {
 });
 
 describe('FACT-FILE-1: a crash', () => {
-  test('leaves a partial draft that reads ignore and the next write replaces', async () => {
+  test('leaves a partial draft, which reads ignore and the next write replaces', async () => {
     await fileMemory({ path }).remember(fact('a'));
     await writeFile(`${path}.tmp`, '{"id":"b","scope":"ann","te');
     const store = fileMemory({ path });

@@ -96,7 +96,7 @@ describe('schedule', () => {
     },
   );
 
-  test('does not keep the process running for a background task', () => {
+  test('does not keep the process alive for a background task', () => {
     const script = `
       const { nodeEnvironment } = await import(process.argv[1]);
       const { scheduler } = nodeEnvironment();

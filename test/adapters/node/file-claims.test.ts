@@ -12,7 +12,7 @@ async function folder(): Promise<string> {
   return directory;
 }
 
-test('FILE-CLAIMS-1: reads the latest stored version of a text, even through another store', async () => {
+test('FILE-CLAIMS-1: reads the latest version of a text, even if another store wrote it', async () => {
   const directory = join(await folder(), 'deep', 'down');
   const claims = fileClaims({ directory });
   expect(await claims.read('ses/sub:1')).toBeNull();
@@ -62,7 +62,7 @@ test('deletes only the references that have the prefix', async () => {
 });
 
 test.each([119, 195, 196, 200, 1_000])(
-  'deletes by prefix in a session whose name has %i characters',
+  "deletes by prefix, even if the session's name has %i characters",
   async (length) => {
     const directory = await folder();
     const claims = fileClaims({ directory });

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { dial, startCall, userFrame } from './support/called.ts';
 
 describe('a close by the session', () => {
-  test('notifies the server, which closes once its record is complete', async () => {
+  test("asks the server to close, and reports the server's close code", async () => {
     const { peer, connection, events } = startCall();
     const closed = connection.close();
     expect(peer.sent.at(-1)?.type).toBe('session.close');

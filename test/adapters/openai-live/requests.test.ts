@@ -10,7 +10,7 @@ function asked(options?: Parameters<typeof startCall>[0]) {
 }
 
 describe('OPENAI-LIVE-REQUESTS-1: a request', () => {
-  test('gets the response that starts after its text was consumed, if nothing else caused it', () => {
+  test('gets the response that starts after its text was consumed, unless it has another cause', () => {
     const { peer, news } = asked();
     peer.replies('It is done.');
     expect(news()).toEqual([
@@ -167,7 +167,7 @@ describe('OPENAI-LIVE-REQUESTS-2: another cause of a response', () => {
     expect(news()).toEqual(['started offer:1']);
   });
 
-  test('does not include a delegation that arrives while the model is speaking', () => {
+  test("does not include a delegation that arrives during the model's speech", () => {
     const { peer, news, request } = startCall();
     peer.sounds(300);
     peer.delegates('d1');
@@ -238,7 +238,7 @@ describe('OPENAI-LIVE-REQUESTS-3: the end of a request', () => {
   });
 });
 
-describe('OPENAI-LIVE-REQUESTS-5: a text that was requested before', () => {
+describe('OPENAI-LIVE-REQUESTS-5: a text that has been requested before', () => {
   type Started = ReturnType<typeof startCall>;
   const ask = ({ send }: Started, responseKey: string, subject = 'ride') =>
     send({ type: 'response.request', responseKey, instructions: 'It is done.', subject });
@@ -371,7 +371,7 @@ describe('the text of a request', () => {
     expect(peer.told.at(-1)?.[1]).toBeNull();
   });
 
-  test('precedes an instruction that does not repeat the result', () => {
+  test('contains the result, and precedes an instruction that does not repeat it', () => {
     const { peer, request, news } = startCall();
     request('offer:1', 'Tell the user: it is done.', true);
     const [first, second] = peer.told;

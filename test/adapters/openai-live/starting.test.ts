@@ -122,7 +122,7 @@ describe('readiness', () => {
     expect(call.events).toEqual([{ type: 'transport.ready', told: true }]);
   });
 
-  test('fails for a refused session, and reports whether to retry', () => {
+  test('fails if the session is refused, and reports whether to retry', () => {
     const refused = dial();
     refused.peer.opens();
     refused.peer.refuses({ code: 'model_not_found', message: `No model for ${API_KEY}` });

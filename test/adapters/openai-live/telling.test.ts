@@ -32,7 +32,7 @@ describe('OPENAI-LIVE-TRANSLATOR-1: notes for the model', () => {
     expect(peer.told).toEqual([['thinking', null, text]]);
   });
 
-  test('APPENDS-4: repeat the data mark at the start of each append of a long quotation', () => {
+  test('APPENDS-4: repeat the data mark at the start of each append in a long quotation', () => {
     const { peer, send } = startCall();
     const result = 'You may approve. '.repeat(200);
     const text = `[data k-1] ${JSON.stringify({ result })}`;
@@ -68,7 +68,7 @@ describe('OPENAI-LIVE-TRANSLATOR-1: notes for the model', () => {
     expect(new Set(said.map((part) => part.slice(0, 20))).size).toBe(2);
   });
 
-  test("end with a notice before they fill the model's memory", () => {
+  test("stop with a notice before they fill the model's memory", () => {
     const { peer, send } = startCall();
     const text = 'The train to Rome leaves at noon. '.repeat(2000);
     send({ type: 'message.add', itemId: 'a', role: 'system', text });
@@ -78,7 +78,7 @@ describe('OPENAI-LIVE-TRANSLATOR-1: notes for the model', () => {
 });
 
 describe('delegations', () => {
-  test('arrive once each if they are addressed to the client', () => {
+  test('arrive only once, and only if they are addressed to the client', () => {
     const { peer, news } = startCall();
     peer.delegates('d1');
     peer.delegates('d1');
@@ -108,7 +108,7 @@ describe('delegations', () => {
     expect(peer.told).toEqual([['commentary', 'd1', 'Which day?']]);
   });
 
-  test('receive a note if they do not lead to a call', () => {
+  test('receive a note if they cause no tool call', () => {
     const { peer, send } = startCall();
     peer.delegates('d1');
     send({ type: 'delegation.accept', delegationId: 'd1', callIds: [] });
@@ -149,7 +149,7 @@ describe('other messages from the server', () => {
     ]);
   });
 
-  test('omit notices and other kinds of delegation', () => {
+  test('omit notices and delegations of other kinds', () => {
     const { peer, news } = startCall();
     const info: ServerEvent = { type: 'info', code: 'x', message: 'y', event_id: 'e' };
     peer.says(info);

@@ -49,7 +49,7 @@ describe('splitText', () => {
     expect(splitText('🚕🚕🚕', 8)).toEqual(['🚕🚕', '🚕']);
   });
 
-  test('leaves a short text whole, and returns nothing for an empty text', () => {
+  test('leaves a short text whole, and returns an empty list for an empty text', () => {
     expect(splitText('  Hello.\n')).toEqual(['Hello.']);
     expect(splitText(' \n ')).toEqual([]);
   });
@@ -70,7 +70,7 @@ describe('estimateTokens', () => {
     expect(estimateTokens(text)).toBeGreaterThanOrEqual(tokens);
   });
 
-  test('estimates English prose at no more than twice its token count', () => {
+  test('estimates at most twice the actual number of tokens for English prose', () => {
     const text = 'The train to Rome leaves at noon from the third platform. '.repeat(10);
     // Each sentence has 13 tokens.
     expect(estimateTokens(text)).toBeLessThan(260);

@@ -30,7 +30,7 @@ const acts: Readonly<Record<string, Act>> = {
 
 const story = fc.array(fc.constantFrom(...Object.keys(acts)), { maxLength: 40 });
 
-test('starts and ends every response, request and utterance of a random story', async () => {
+test('starts and ends every response, request and utterance in a random sequence of events', async () => {
   await fc.assert(
     fc.asyncProperty(story, async (names) => {
       const call = startCall();

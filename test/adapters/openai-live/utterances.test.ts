@@ -13,7 +13,7 @@ describe('HEARD-UTTERANCES-1: an utterance', () => {
     expect(news()).toEqual(['user ends', 'user said "Book a ride."']);
   });
 
-  test('ends immediately when the model starts to speak shortly afterwards', async () => {
+  test('ends immediately if the model starts to speak shortly after it', async () => {
     const { peer, news, advance } = startCall();
     peer.hears('Hello', 0);
     await advance(500);
@@ -60,7 +60,7 @@ describe('HEARD-UTTERANCES-1: an utterance', () => {
     ]);
   });
 
-  test('ends when the session commands it, so that later text starts another utterance', async () => {
+  test('ends when the session ends it, and later text starts another utterance', async () => {
     const { peer, news, send, of } = startCall();
     peer.hears('And now', 600);
     const utteranceId = of('utterance.started')[0]?.utteranceId ?? '';
@@ -79,7 +79,7 @@ describe('HEARD-UTTERANCES-1: an utterance', () => {
 });
 
 describe('HEARD-UTTERANCES-2, HEARD-UTTERANCES-3: fragments', () => {
-  test('start another utterance after a pause, even if both arrive at the same time', () => {
+  test('start another utterance after a pause, even if they arrive together with earlier text', () => {
     const { peer, news } = startCall();
     peer.hears('Yes.', 0);
     peer.hears('And now?', 1200);
@@ -120,7 +120,7 @@ describe('HEARD-UTTERANCES-2, HEARD-UTTERANCES-3: fragments', () => {
   });
 });
 
-test('separates a user and a model that speak at the same time', async () => {
+test("separates the user's speech from the model's when both speak at the same time", async () => {
   const { peer, news, advance } = startCall();
   peer.sounds(200);
   peer.speaks('Your ride is here.');
@@ -140,7 +140,7 @@ test('separates a user and a model that speak at the same time', async () => {
   ]);
 });
 
-test('stays open if its start makes the session cancel the model', async () => {
+test('stays open if the session cancels the model as soon as it starts', async () => {
   const call = startCall({}, {}, (event) => {
     if (event.type === 'utterance.started') call.send({ type: 'response.cancel' });
   });

@@ -43,7 +43,7 @@ describe('a close by the session', () => {
     expect(client.events.at(-1)).toMatchObject({ type: 'transport.closed', retryable: false });
   });
 
-  test('ends a connection that is still connecting', async () => {
+  test('ends a connection that is not open yet', async () => {
     const server = await startFakeServer({ onUpgrade: () => {} });
     const client = connectTo(server.url);
     await client.connection.close();
@@ -118,7 +118,7 @@ describe('a close by the server', () => {
 });
 
 describe('keep-alive', () => {
-  test('keeps a peer that answers pings', async () => {
+  test('keeps the connection to a peer that answers pings', async () => {
     const { client, peer } = await startCall({ keepAliveMs: 1_000 });
     const pings = peer.socket;
     for (let round = 0; round < 3; round += 1) {
@@ -132,7 +132,7 @@ describe('keep-alive', () => {
     expect(client.events.map(({ type }) => type)).not.toContain('transport.closed');
   });
 
-  test('drops a peer that sends nothing between two pings', async () => {
+  test('closes the connection to a peer that sends nothing between two pings', async () => {
     const { client, peer } = await startCall({ keepAliveMs: 1_000 });
     peer.socket.pause();
     client.environment.advance(2_000);

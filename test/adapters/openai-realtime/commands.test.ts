@@ -16,7 +16,7 @@ describe('the client event of a command', () => {
   });
 
   test(
-    'OPENAI-REALTIME-TRANSLATOR-5: gets one answer to a change, either session.updated or an error',
+    'OPENAI-REALTIME-TRANSLATOR-5: causes one response per change, either session.updated or an error',
     { tags: ['B69'] },
     async () => {
       const { client, peer } = await startCall();
@@ -108,7 +108,7 @@ describe('the client event of a command', () => {
     expect(await peer.next('conversation.item.delete')).toMatchObject({ item_id: 'item_1' });
   });
 
-  test('shortens ids that are too long for the protocol, always to the same id', async () => {
+  test('shortens an id that is too long for the protocol, and does so in the same way each time', async () => {
     const { client, peer } = await startCall();
     const itemId = `item_${'x'.repeat(40)}`;
     client.send({ type: 'message.add', itemId, role: 'system', text: 'a' });
@@ -152,7 +152,7 @@ describe('the client event of a command', () => {
     });
   });
 
-  test("requests a response with its key, and keeps the session's instructions", async () => {
+  test("includes the key in a response request, and preserves the session's instructions", async () => {
     const { client, peer } = await startCall();
     client.send({ type: 'response.request', responseKey: 'answer_1' });
     expect((await peer.next('response.create')).response).toEqual({
@@ -208,7 +208,7 @@ describe("the user's audio", () => {
     ]);
   });
 
-  test('SOCKET-CONNECTION-4: stays within its buffer limit if the server stalls, and keeps the newest audio', async () => {
+  test('SOCKET-CONNECTION-4: stays within its buffer limit if the server stalls, and drops the oldest audio', async () => {
     const { client, peer } = await startCall({ maxBufferedAudioMs: 1_000 });
     peer.socket.pause();
     let sent = 0;
@@ -231,7 +231,7 @@ describe("the user's audio", () => {
     expect(arrived).toEqual(arrived.toSorted((a, b) => a - b));
   });
 
-  test('SOCKET-CONNECTION-4: gets sent after a long message without another trigger', async () => {
+  test('SOCKET-CONNECTION-4: gets sent after a long message, even if nothing else is sent', async () => {
     const { client, peer } = await startCall();
     peer.socket.pause();
     const text = 'x'.repeat(12_000_000);

@@ -3,7 +3,7 @@ import type { ServerEventBody } from './support/fake-server.ts';
 import { startCall, userAudio } from './support/connected.ts';
 
 describe('the speech of the user', () => {
-  test('becomes an utterance with growing partial transcripts and a final one', async () => {
+  test('becomes an utterance with growing partial transcripts and a final transcript', async () => {
     const { client, peer } = await startCall();
     const delta = (item: string, text?: string): ServerEventBody => ({
       type: 'conversation.item.input_audio_transcription.delta',
@@ -52,7 +52,7 @@ describe('the speech of the user', () => {
     ['the same item', 'u1'],
     ['another item', 'i7'],
   ])(
-    'OPENAI-REALTIME-TRANSLATOR-6: keeps its id when the session ends it and the server creates %s',
+    'OPENAI-REALTIME-TRANSLATOR-6: keeps its id if the session ends it and the server creates %s',
     async (_n, item) => {
       const { client, peer } = await startCall();
       peer.send({ type: 'input_audio_buffer.speech_started', audio_start_ms: 320, item_id: 'u1' });
@@ -86,7 +86,7 @@ describe('the speech of the user', () => {
     },
   );
 
-  test('OPENAI-REALTIME-TRANSLATOR-6: ends once if the server ended it first, despite an empty commit', async () => {
+  test('OPENAI-REALTIME-TRANSLATOR-6: ends only once if the server ends it first and an empty commit follows', async () => {
     const { client, peer } = await startCall();
     peer.send({ type: 'input_audio_buffer.speech_started', audio_start_ms: 320, item_id: 'u1' });
     await client.next('utterance.started');
@@ -139,7 +139,7 @@ describe('a meaningless message', () => {
     expect(await client.next('utterance.started')).toMatchObject({ utteranceId: 'after' });
   };
 
-  test('counts as unknown, and is reported once for each type', async () => {
+  test('counts as unknown, and is reported once per type', async () => {
     const call = await startCall();
     const { client, peer } = call;
     for (let n = 0; n < 3; n += 1) peer.sendRaw('{"type":"response.sung","melody":"la"}');

@@ -13,7 +13,7 @@ beforeEach(() => {
   return () => vi.unstubAllEnvs();
 });
 
-describe('the key', () => {
+describe('uses little memory, even if a peer invents types', () => {
   test('comes from the option, or from the environment at each connection', () => {
     expect(resolveOptions({ apiKey: 'sk-option' }).apiKey()).toBe('sk-option');
     const settings = resolveOptions({});
@@ -48,7 +48,7 @@ describe('the URL', () => {
     expect(addressOf({})).toBe(address);
   });
 
-  test('comes from the option first, and keeps a model that the option contains', () => {
+  test("comes from the option first, and keeps the model that the option's URL contains", () => {
     vi.stubEnv('OPENAI_BASE_URL', 'https://other.example.com/v1');
     expect(addressOf({ url: 'ws://127.0.0.1:1/rt?model=mine&x=1' })).toBe(
       'ws://127.0.0.1:1/rt?model=mine&x=1',

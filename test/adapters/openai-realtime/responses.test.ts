@@ -109,7 +109,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-1: a response and its request', () => {
     expect(await client.next('response.ended')).toMatchObject({ status, reason, audio: [] });
   });
 
-  test('counts once even if it is announced or ended twice', async () => {
+  test('counts once, even if the server announces or ends it twice', async () => {
     const call = await startCall();
     const response = responseEvents('resp_1', { responseKey: 'k' });
     for (const event of [response.created, response.created, response.done(), response.done()]) {
@@ -190,7 +190,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-1: errors', () => {
 });
 
 describe('OPENAI-REALTIME-TRANSLATOR-4: response.cancel', () => {
-  test('sends nothing if nothing is active', async () => {
+  test('sends nothing if no response is active', async () => {
     const { client, peer } = await startCall();
     client.send({ type: 'response.cancel' });
     client.send({ type: 'item.delete', itemId: 'mark' });
@@ -234,7 +234,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-4: response.cancel', () => {
 });
 
 describe('OPENAI-REALTIME-TRANSLATOR-2: the generation gate', () => {
-  test('drops audio after the cancel, both before and after the end of its response', async () => {
+  test('drops audio that arrives after the cancel, even after the response has ended', async () => {
     const call = await startCall();
     const { client, peer } = call;
     const response = responseEvents('resp_1', { responseKey: 'k' });
@@ -373,7 +373,7 @@ describe('RESPONSE-LEDGER-4: tool calls', () => {
     expect(await call.client.next('tool.called')).toEqual(called);
   });
 
-  test('arrive only when they are complete', async () => {
+  test('arrive only once they are complete', async () => {
     const call = await startCall();
     call.peer.send(response.callArguments('call_1', 'book_ride', '{"to":"air'));
     call.peer.send(response.callDone('call_1', 'book_ride', '{"to":"air', 'incomplete'));
@@ -383,7 +383,7 @@ describe('RESPONSE-LEDGER-4: tool calls', () => {
     expect(call.client.events.map(({ type }) => type)).not.toContain('tool.called');
   });
 
-  test('arrive if they were complete when the response was cancelled', async () => {
+  test('arrive even if the response is cancelled, provided they were complete', async () => {
     const call = await startCall();
     await request(call, 'k');
     call.peer.send(responseEvents('resp_1', { responseKey: 'k' }).created);

@@ -123,7 +123,7 @@ test('adds a picture as a user message', async () => {
   });
 });
 
-test('keeps an out-of-band response out of the conversation, so that nothing can be truncated', async () => {
+test('keeps an out-of-band response out of the conversation, so that it cannot be truncated', async () => {
   const { client, peer } = await startCall();
   const { connection } = client;
   connection.send({ type: 'response.request', responseKey: 'filler', outOfBand: true });

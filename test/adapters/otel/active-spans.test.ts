@@ -23,7 +23,7 @@ import { turns } from '../../support/crashes.ts';
 import { calls, say } from '../../support/subagent-runs.ts';
 import { placesOf, probeOf, sdk, tracesIn, withContexts } from './support/traces.ts';
 
-test('nests tool, model and approval spans under their work in a text session', async () => {
+test('nests tool, model and approval spans under the span of their work in a text session', async () => {
   withContexts();
   const { tracerProvider, spans } = sdk();
   const probe = probeOf(tracerProvider);
@@ -160,7 +160,7 @@ test('nests tool, model and approval spans under their work in a text session', 
   expect(tracesIn(spans())).toBe(1);
 });
 
-test('nests model and tool spans under their work in a voice session', async () => {
+test('nests model and tool spans under the span of their work in a voice session', async () => {
   withContexts();
   const { tracerProvider, spans } = sdk();
   const tracer = tracerProvider.getTracer('app');
@@ -213,7 +213,7 @@ test('nests model and tool spans under their work in a voice session', async () 
   );
 });
 
-test("nests an SDK agent's `prepareStep`, `stopWhen` and `toolApproval` spans under its work", async () => {
+test("nests an SDK agent's `prepareStep`, `stopWhen` and `toolApproval` spans under the span of its work", async () => {
   withContexts();
   const { tracerProvider, spans } = sdk();
   const probe = probeOf(tracerProvider);

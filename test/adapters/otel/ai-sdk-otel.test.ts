@@ -55,7 +55,7 @@ afterEach(() => {
   globalThis.AI_SDK_TELEMETRY_INTEGRATIONS = undefined;
 });
 
-test('writes one trace with a traced journal, but no SDK spans (TRACED-JOURNAL-6)', async () => {
+test('writes a single trace without SDK spans if the journal is traced (TRACED-JOURNAL-6)', async () => {
   const { tracerProvider, spansOf } = app();
   await rides(tracedJournal(storeOf().journal, { tracerProvider }));
   expect(spansOf('ai').names).toEqual([]);
@@ -89,13 +89,13 @@ test('writes both kinds of spans with `sdkSpans`', async () => {
   expect(agentsOf(spansOf('offstage').names)).toContain('invoke_agent ride_booker');
 });
 
-test("keeps the SDK's spans if the traced journal has no provider", async () => {
+test("preserves the SDK's spans if the traced journal has no provider", async () => {
   const { spansOf } = app();
   await rides(tracedJournal(storeOf().journal));
   expect(agentsOf(spansOf('ai').names)).toContain('invoke_agent ride_booker');
 });
 
-test('passes every call to a spanless integration even with a traced journal (MODEL-TELEMETRY-1)', async () => {
+test('passes every call to an integration without spans, even if traced (MODEL-TELEMETRY-1)', async () => {
   const { tracerProvider, spansOf } = app();
   const called: unknown[] = [];
   registerTelemetry({ onStart: (event) => void called.push(event.functionId) });

@@ -218,7 +218,7 @@ test('times each model and tool call once, and records the code of a failed call
   expect(all['offstage.model.failures']).toBeUndefined();
 });
 
-test('measures only new entries after a crash, but includes the time before it (METERED-JOURNAL-1)', async () => {
+test('measures only new entries after a crash, but counts the time before the crash (METERED-JOURNAL-1)', async () => {
   const environment = simulatedEnvironment();
   const { journal, kept } = storeOf();
   const stopped = Promise.withResolvers<void>();
@@ -256,7 +256,7 @@ test('measures only new entries after a crash, but includes the time before it (
   expect(Number(asked?.split(': ')[1])).toBeGreaterThan(50);
 });
 
-test('counts subagents at any depth until they end, even if no call is waiting for them', async () => {
+test('counts subagents at any depth until they end, even if no call waits for them', async () => {
   const { meterProvider, measured } = sdk();
   const metered = meteredJournal(storeOf().journal, { meterProvider });
   let seq = 0;
@@ -286,7 +286,7 @@ test('counts subagents at any depth until they end, even if no call is waiting f
   ]);
 });
 
-test('measures a subagent despite trimmed first entries, but not in a reader (METERED-JOURNAL-1, -5)', async () => {
+test('measures a subagent whose first entries were trimmed, but not in a reader (METERED-JOURNAL-1, -5)', async () => {
   const { measured, meterProvider } = sdk();
   const of = world({
     snapshots: { afterEntries: 1, trim: true },
@@ -400,7 +400,7 @@ test('counts and prices an answer that was rejected as unusable', async () => {
   });
 });
 
-test('protects the journal from faults of the SDK (WATCHED-JOURNAL-2)', async () => {
+test('protects the journal from faults in the SDK (WATCHED-JOURNAL-2)', async () => {
   const meterProvider = {
     getMeter() {
       throw new Error('broken');
@@ -453,7 +453,7 @@ function logs() {
   };
 }
 
-test("measures a call's first audio, interruptions, attempts and waiting deliveries (METERED-JOURNAL-1)", async () => {
+test('measures first audio, interruptions, attempts and waiting deliveries in a call (METERED-JOURNAL-1)', async () => {
   const { meterProvider, measured } = sdk();
   const { loggerProvider, written } = logs();
   const environment = simulatedEnvironment();
@@ -611,7 +611,7 @@ describe('log records for an operator (METERED-JOURNAL-4)', () => {
     return { session, begun, until: untilIn(environment) };
   }
 
-  test("report a subagent's or the lead agent's call that is in doubt after a crash", async () => {
+  test('report a call of a subagent or of the lead agent as in doubt after a crash', async () => {
     const first = storeOf();
     const killed = paying(first.journal);
     await killed.until(killed.session.start());
@@ -686,7 +686,7 @@ describe('log records for an operator (METERED-JOURNAL-4)', () => {
     expect(JSON.stringify(written())).not.toContain('secret');
   });
 
-  test('report a subagent that fails, and a journal that cannot be written', async () => {
+  test('report a failed subagent, and a journal that cannot be written', async () => {
     const { loggerProvider, written } = logs();
     const environment = simulatedEnvironment();
     const until = untilIn(environment);

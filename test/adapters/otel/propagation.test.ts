@@ -206,7 +206,7 @@ describe("TRACED-JOURNAL-7: the span of an agent's work behind a relay", () => {
     expect(ids).toEqual(expect.arrayContaining([before.split('-')[2], after.split('-')[2]]));
   });
 
-  test("covers the agent's work and its usage, and contains no model call", async () => {
+  test("covers the agent's work and usage, but has no model call below it", async () => {
     const relay = scriptedRelay();
     const charging: Relay = {
       name: relay.name,
@@ -279,7 +279,7 @@ describe('TRACED-JOURNAL-8: the work for a caller', () => {
     expect(work.map(parentOf)).toEqual([SPAN, SPAN]);
   });
 
-  test('adds a session to the trace of its opening request, and nests its turns in that trace', async () => {
+  test('adds a session to the trace of the request that opened it, and nests its turns in that trace', async () => {
     const { tracerProvider, spans } = sdk();
     const session = sessionOn(tracedJournal(memoryJournal(), { tracerProvider }), {
       traceparent: CALLER,
@@ -295,7 +295,7 @@ describe('TRACED-JOURNAL-8: the work for a caller', () => {
     expect([root && parentOf(root), turn && parentOf(turn)]).toEqual([SPAN, again]);
   });
 
-  test('keeps a conversation in its trace, and links it to a caller in another trace', async () => {
+  test("continues a conversation's trace, and links it to a caller in another trace", async () => {
     const { tracerProvider, spans } = sdk();
     const session = sessionOn(tracedJournal(memoryJournal(), { tracerProvider }));
     await session.start();

@@ -118,7 +118,7 @@ test.each<[string, (handler: JobHandler) => Jobs]>([
     });
 });
 
-test('requests a job again after a kill during a tool, in a new span of the same trace', async () => {
+test('requests a job again if killed during a tool call, in a new span of the same trace', async () => {
   withContexts();
   const gate = Promise.withResolvers<void>();
   const begun = Promise.withResolvers<void>();
@@ -309,7 +309,7 @@ test('runs the job despite faults in the SDK (TRACED-HANDLER-3)', async () => {
   );
 });
 
-test('executes jobs without a trace, and jobs with a trace even if tracing is off', async () => {
+test('executes jobs without a trace, and executes jobs with a trace even if tracing is off', async () => {
   const { environment, config, bare } = worker();
   const asked: Job[] = [];
   const jobs = localJobs({

@@ -180,7 +180,7 @@ test('tries the SDK once without a provider, and uses a provider registered late
   expect(exporter.getFinishedSpans().map(({ name }) => name)).toContain('offstage.session');
 });
 
-test('keeps an unsampled trace unsampled in the next process', async () => {
+test('leaves an unsampled trace unsampled in the next process', async () => {
   const unsampled = new BasicTracerProvider({
     sampler: { shouldSample: () => ({ decision: 0 }), toString: () => 'none' },
   });

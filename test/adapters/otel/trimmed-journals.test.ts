@@ -101,7 +101,7 @@ describe('a conversation in a trimmed journal', () => {
   });
 
   test.each(INSTANTS)(
-    'writes the same spans as an untrimmed journal when it dies %s entry %i',
+    'writes the same spans as an untrimmed journal if it dies %s entry %i',
     async (when, at) => {
       const [whole, trimmed] = [await talked(false, [when, at]), await talked(true, [when, at])];
       expect(trimmed.open).toEqual([]);
@@ -116,7 +116,7 @@ describe('a service of a program', () => {
     ['killed', false],
     ['suspended', true],
   ] as const)(
-    'continues its trace from a snapshot when it was %s during a question',
+    'continues its trace from a snapshot if it was %s during a question',
     async (_, isSuspended) => {
       const { of, spans, open } = tracedWorld(true, null);
       const first = programLife(of, work);
@@ -223,7 +223,7 @@ describe('a scope with two processes', () => {
     };
   }
 
-  test('continues its trace in the second process once that process claims it', async () => {
+  test('continues its trace in the second process after that process claims it', async () => {
     const open = shared();
     const [here, there] = [sdk(), sdk()];
     const one = tracedJournal(open(), { tracerProvider: here.tracerProvider });
@@ -243,7 +243,7 @@ describe('a scope with two processes', () => {
     expect(drawn(there.spans())).toEqual(['invoke_agent lead cause=delivery', '  chat']);
   });
 
-  test("continues with another process's entries after its lease was lost and claimed again", async () => {
+  test("continues with another process's entries after losing and reclaiming its lease", async () => {
     const open = shared();
     const [here, there] = [sdk(), sdk()];
     const one = tracedJournal(open(), { tracerProvider: here.tracerProvider });

@@ -176,7 +176,7 @@ describe('sessions that are due', () => {
   });
 });
 
-test('names the holder of a lease and its address', async () => {
+test('names the holder of a lease and the address of that holder', async () => {
   const schema = newSchema();
   const address = 'http://10.0.0.7:3000';
   await (await open({ schema, address })).claim('scope');
@@ -205,7 +205,7 @@ test('LEASES-7: retries a failed release at the next heartbeat', async () => {
 });
 
 describe('two releases of Offstage at the same time', () => {
-  test('LEASES-6: let the older one keep its scopes, but not claim scopes that the newer one wrote', async () => {
+  test('LEASES-6: let the older one keep its scopes, but not claim scopes written by the newer one', async () => {
     const schema = newSchema();
     const [old, later] = await Promise.all([open({ schema }), open({ schema, release: 7 })]);
     for (const [journal, scope] of [
@@ -228,7 +228,7 @@ describe('two releases of Offstage at the same time', () => {
     expect(await later.wakeTimes.take?.(look)).toEqual(['later', 'old']);
   });
 
-  test('keep a question open under its id during the deploy', async () => {
+  test('keep a question open under the same id during the deployment', async () => {
     const schema = newSchema();
     const failed: string[] = [];
     const environment = nodeEnvironment();

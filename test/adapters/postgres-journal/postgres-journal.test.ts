@@ -89,7 +89,7 @@ describe('appends', () => {
     expect(transactions.length).toBeGreaterThan(2);
   });
 
-  test('APPEND-QUEUE-4: keep the first of two entries with the same number', async () => {
+  test('APPEND-QUEUE-4: store only the first of two entries with the same number', async () => {
     const journal = await open({ schema: newSchema() });
     await journal.claim('scope');
     const other = { ...entry(1), event: { type: 'another' } };
@@ -101,7 +101,7 @@ describe('appends', () => {
     ]);
   });
 
-  test('APPEND-QUEUE-3: do not write entries to an unclaimed scope', async () => {
+  test('APPEND-QUEUE-3: fail if the scope has not been claimed', async () => {
     const journal = await open({ schema: newSchema() });
     await expect(journal.append(entry(1))).rejects.toMatchObject({
       code: 'FENCED',
@@ -135,7 +135,7 @@ describe('appends', () => {
   });
 
   test.each(['a\0b', '\ud83d'])(
-    'refuse a name that is not text, without affecting other appends: %j',
+    'refuse a name that is not a string, without affecting other appends: %j',
     async (name) => {
       const journal = await open({ schema: newSchema() });
       await journal.claim('scope');
@@ -147,7 +147,7 @@ describe('appends', () => {
     },
   );
 
-  test('STORED-ENTRY-1: name a changed entry in the error when it is read', async () => {
+  test('STORED-ENTRY-1: cause an error that names the entry if a changed entry is read', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');
@@ -172,7 +172,7 @@ describe('a connection that is lost', () => {
     expect(await journal.read()).toEqual([entry(1), entry(2)]);
   });
 
-  test('fails a running append, but stores its retry once', async () => {
+  test('fails a running append, but stores the append only once if it is retried', async () => {
     const schema = newSchema();
     const journal = await open({ schema, connection: { ...connection, application_name: schema } });
     await journal.claim('scope');
@@ -188,7 +188,7 @@ describe('a connection that is lost', () => {
     expect(await journal.read()).toEqual([entry(1), entry(2)]);
   });
 
-  test('fails an append whose response is late, but stores its retry once', async () => {
+  test('fails an append whose response is late, but stores it only once if it is retried', async () => {
     const schema = newSchema();
     await open({ schema });
     const journal = await open({ schema, timeoutMs: 1000 });
@@ -223,7 +223,7 @@ describe('leases', () => {
     expect(environment.backgroundTimers).toBe(0);
   });
 
-  test('LEASES-3: fail appends without a query once they have been lost', async () => {
+  test('LEASES-3: reject appends without a query after the leases have been lost', async () => {
     const environment = simulatedEnvironment();
     const schema = newSchema();
     const journal = await open({ schema, environment, leaseMs: 3000 });
@@ -299,7 +299,7 @@ describe('leases', () => {
     expect(environment.backgroundTimers).toBe(0);
   });
 
-  test('LEASES-5: pass, after a release, to a claim that was made during the release', async () => {
+  test('LEASES-5: remain valid for a claim that is made during a release', async () => {
     const journal = await open({ schema: newSchema() });
     await journal.claim('scope');
     const last = journal.append(entry(1));
@@ -364,7 +364,7 @@ describe('forgetting', () => {
 describe('long events', () => {
   const long = { ...entry(2), event: { type: 'said', long: 'a long text '.repeat(1000) } as never };
 
-  test('STORED-ENTRY-2: get packed, and can be appended again', async () => {
+  test('STORED-ENTRY-2: get packed, and can be appended a second time', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');
@@ -380,7 +380,7 @@ describe('long events', () => {
     ]);
   });
 
-  test('STORED-ENTRY-1: cause an error that names them when they have been changed', async () => {
+  test('STORED-ENTRY-1: cause an error that names the entry if they have been changed', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');
@@ -394,7 +394,7 @@ describe('long events', () => {
 });
 
 describe('trimming', () => {
-  test('waits for pending entries, and takes them into account', async () => {
+  test('waits for pending entries, and trims those too', async () => {
     const journal = await open({ schema: newSchema() });
     await journal.claim('scope');
     const appended = [1, 2, 3].map((seq) => journal.append(entry(seq)));
@@ -403,7 +403,7 @@ describe('trimming', () => {
     expect(await journal.read()).toEqual([entry(2), entry(3)]);
   });
 
-  test('deletes every entry or none', async () => {
+  test('deletes either every entry or none', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');
@@ -449,7 +449,7 @@ describe('trimming', () => {
     expect(found).toEqual(entries.slice(-found.length));
   });
 
-  test('DELETIONS-1: fails during a takeover without deleting anything', async () => {
+  test('DELETIONS-1: deletes nothing if it fails during a takeover', async () => {
     const schema = newSchema();
     const named = { ...connection, application_name: schema };
     const journal = await open({ schema, connection: named, leaseMs: 600_000 });
@@ -503,7 +503,7 @@ describe('wake times', () => {
       at: 1_700_000_000_000 + ((index * 7919) % 1000),
     }));
 
-  test('reach another process in order and page by page, even ten thousand of them', async () => {
+  test('reach another process in order and page by page, even if there are ten thousand', async () => {
     const schema = newSchema();
     const [one, other] = await Promise.all([open({ schema }), open({ schema })]);
     const times = timesOf(10_000);
@@ -527,7 +527,7 @@ describe('wake times', () => {
     expect(written).toHaveLength(1);
   });
 
-  test('POSTGRES-JOURNAL-WAKE-TIMES-1, POSTGRES-JOURNAL-WAKE-TIMES-2: keep the latest after a running write', async () => {
+  test('POSTGRES-JOURNAL-WAKE-TIMES-1, POSTGRES-JOURNAL-WAKE-TIMES-2: store the last of several new times', async () => {
     const schema = newSchema();
     const { wakeTimes } = await open({
       schema,
@@ -565,7 +565,7 @@ describe('wake times', () => {
     expect(await journals[1]?.wakeTimes.earliest({ limit: 301 })).toEqual(times.toSorted(inOrder));
   });
 
-  test('reject on a lost connection, but store the next write', async () => {
+  test('reject when the connection is lost, but store the next time', async () => {
     const schema = newSchema();
     const { wakeTimes } = await open({
       schema,
@@ -610,7 +610,7 @@ describe('wake times', () => {
     expect(await wakeTimes.earliest({ limit: 9 })).toEqual([{ scope: 'other', at: 1 }]);
   });
 
-  test('survive a `forget` by a process that does not own the scope', async () => {
+  test('remain set if a process that does not own the scope calls `forget`', async () => {
     const schema = newSchema();
     const [writer, other] = await Promise.all([open({ schema }), open({ schema })]);
     await writer?.claim('scope');
@@ -629,7 +629,7 @@ describe('opening', () => {
     expect(await journals[4]?.read()).toEqual([entry(1)]);
   });
 
-  test('upgrades tables from before long events were packed, and does so in only one process', async () => {
+  test('upgrades tables created before long events were packed, in only one of several processes', async () => {
     const schema = newSchema();
     const long = { ...entry(2), event: { type: 'said', long: 'x'.repeat(10_000) } as never };
     const first = await open({ schema });
@@ -650,7 +650,7 @@ describe('opening', () => {
     expect(await ask(`select version from ${schema}.layout`)).toEqual([{ version: 5 }]);
   });
 
-  test('refuses a user without the right to upgrade, and changes nothing', async () => {
+  test('refuses a user who has no right to upgrade, and changes nothing', async () => {
     const schema = newSchema();
     await (await open({ schema })).close();
     await downgrade(schema, 1);
@@ -676,7 +676,7 @@ describe('opening', () => {
     });
   });
 
-  test("POSTGRES-JOURNAL-DATABASE-1: keeps writing, but stops claiming after another process's upgrade", async () => {
+  test("POSTGRES-JOURNAL-DATABASE-1: keeps writing after another process's upgrade, but claims nothing new", async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('ours');
@@ -725,7 +725,7 @@ describe('opening', () => {
     await journal.wakeTimes.set('scope', null);
   });
 
-  test('refuses a missing database, user and server', async () => {
+  test('throws an error for a missing database, user or server', async () => {
     const schema = newSchema();
     const no = { name: 'ConfigurationError', code: 'CANNOT_OPEN' };
     await expect(

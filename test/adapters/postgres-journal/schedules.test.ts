@@ -8,7 +8,7 @@ import { sleepersOn } from './sleepers.ts';
 
 const HOUR = 3_600_000;
 
-test('delivers the scheduled text of a sleeping session once, from one of two pools', async () => {
+test("delivers a sleeping session's scheduled text once, although two pools are running", async () => {
   const schema = newSchema();
   const node = nodeEnvironment();
   let ahead = 0;

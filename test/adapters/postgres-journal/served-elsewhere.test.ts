@@ -22,7 +22,7 @@ async function start(schema: string) {
   return { child, url: line.toString('utf8').trim() };
 }
 
-test('P9: redirects a client to the process of its session, and to another process after a kill', async () => {
+test("P9: redirects a client to its session's process, and to another process after a kill", async () => {
   const schema = newSchema();
   const one = await start(schema);
   const two = await start(schema);

@@ -66,7 +66,7 @@ test('P9: takes over from a killed process without losing a stored entry', async
   }
 });
 
-test('APPEND-QUEUE-3: fences off a stopped process, which writes nothing more when it resumes', async () => {
+test('APPEND-QUEUE-3: fences off a stopped process, which cannot write any more when it resumes', async () => {
   const schema = newSchema();
   const journal = await open({ schema, leaseMs: LEASE_MS });
   const process = start(schema);

@@ -221,7 +221,7 @@ describe('attempts that Restate has not recorded', () => {
     return { worker: () => made(handler), begun: () => times };
   };
 
-  test('RESTATE-JOBS-1: lose their permission once another process has started the job', async () => {
+  test('RESTATE-JOBS-1: cannot run the job once another process has started it', async () => {
     const { worker, begun } = counting();
     const [first, second] = [worker(), worker()];
     const attempt = invocation('inv_1');
@@ -232,7 +232,7 @@ describe('attempts that Restate has not recorded', () => {
   });
 
   test.each([true, false])(
-    'RESTATE-JOBS-1: run a job once in the process whose permission was interrupted (recorded: %s)',
+    'RESTATE-JOBS-1: run a job once in the process that was interrupted (permission recorded: %s)',
     async (isRecorded) => {
       const { worker, begun } = counting();
       const [first, second] = [worker(), worker()];
@@ -244,7 +244,7 @@ describe('attempts that Restate has not recorded', () => {
     },
   );
 
-  test('RESTATE-JOBS-2: pass an unrecorded result once to the next attempt in the same process', async () => {
+  test('RESTATE-JOBS-2: pass a result that was not recorded to the next attempt in the same process', async () => {
     const { worker, begun } = counting();
     const only = worker();
     const attempt = invocation('inv_1');
@@ -253,7 +253,7 @@ describe('attempts that Restate has not recorded', () => {
     expect(begun()).toBe(1);
   });
 
-  test('JOBS-6: separate a deleted running job from the next job with its key', async () => {
+  test('JOBS-6: distinguish a deleted running job from the next job with the same key', async () => {
     const open: (() => void)[] = [];
     const handler: JobHandler = {
       do: () =>
@@ -271,7 +271,7 @@ describe('attempts that Restate has not recorded', () => {
     expect(await next).toEqual({ done: 'time 1' });
   });
 
-  test('drop old results that no attempt has requested', async () => {
+  test('drop the oldest results if too many are stored', async () => {
     let times = 0;
     const handler: JobHandler = {
       do: async () => ({ done: String((times += 1)).repeat(20_000_000) }),
@@ -309,7 +309,7 @@ describe('an ingress with faults', () => {
     },
   );
 
-  test('treats an invocation that an operator has killed as a cancelled job', async () => {
+  test('treats an invocation killed by an operator as a cancelled job', async () => {
     expect(await asked([409, '{"message":"killed"}'])).toMatchObject({
       failed: { code: 'CANCELLED', retryable: false },
     });
@@ -347,7 +347,7 @@ test.each([
   expect(() => restateJobs(options as never)).toThrow(name);
 });
 
-test('refuses a service without an SDK or a handler, and names what is missing', () => {
+test('refuses a service without an SDK or a handler, and says which one is missing', () => {
   const handler = { do: () => Promise.resolve({ done: '' }) };
   expect(() => restateJobService({ handler } as never)).toThrow(/restate/);
   expect(() => restateJobService({ restate } as never)).toThrow(/handler/);

@@ -198,7 +198,7 @@ describe('the workflow', () => {
   const over = { at: 1, journal: [], waiting: [], wakeAt: null, outcome: { status: 'completed' } };
   const order = { id: 'r', config: 'a', task: { description: '', toolName: 'a', args: {} } };
 
-  test('cancels the run when an operator cancels it in Restate', async () => {
+  test('cancels the run when an operator cancels the workflow in Restate', async () => {
     let reason: unknown;
     const handler: RunHandler = {
       step: noStep,
@@ -251,7 +251,7 @@ describe('the workflow', () => {
   const rest = { at: 1, journal: [], waiting: [], wakeAt: null, outcome: null };
   const charge = { key: 'r/sub:1:call', name: 'tool charge', once: true };
 
-  test('RESTATE-RUNS-3: runs a non-repeatable step only once, in the process of the previous turn', async () => {
+  test("RESTATE-RUNS-3: runs a non-repeatable step only once, in the previous turn's process", async () => {
     const news: unknown[] = [];
     const handler = (mark: string): RunHandler => ({
       step: () => Promise.reject(new Error('the turn does it')),
@@ -287,7 +287,7 @@ describe('the workflow', () => {
     expect(news).toEqual([{ type: 'begun' }, lost]);
   });
 
-  test('RESTATE-RUNS-3: counts a non-repeatable step as lost in another process, and runs the other steps', async () => {
+  test('RESTATE-RUNS-3: reports a non-repeatable step as lost in another process, but runs the other steps', async () => {
     const done: string[] = [];
     const news: unknown[] = [];
     const steps = [
@@ -341,12 +341,12 @@ describe('the workflow', () => {
     return news;
   }
 
-  test('starts the next turn with a cancellation that arrived in an earlier process', async () => {
+  test('starts the next turn with a cancellation that an earlier process received', async () => {
     const news = await newsAfter({ type: 'cancel', reason: 'not needed' });
     expect(news).toEqual([{ type: 'cancelled', reason: 'not needed' }]);
   });
 
-  test('starts a turn with the message that interrupted a turn in an earlier process', async () => {
+  test('starts a turn with the message that interrupted the turn in an earlier process', async () => {
     const message = { id: 'm', content: 'Stop', mode: 'interrupt' };
     const news = await newsAfter({ type: 'message', message });
     const messages = [{ ...message, nth: 1 }];

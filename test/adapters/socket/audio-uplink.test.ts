@@ -84,7 +84,7 @@ describe('AUDIO-UPLINK-3: session times', () => {
     expect(uplink.toSessionMs(40)).toBe(240);
   });
 
-  test('account for a gap in the middle from that point on', () => {
+  test('include a gap in the middle in all times after it', () => {
     const { uplink, setBufferedBytes } = start();
     uplink.open();
     uplink.push(userAudio());

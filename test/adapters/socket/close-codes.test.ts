@@ -77,7 +77,7 @@ describe('errors before the socket was open', () => {
     });
   });
 
-  test('use their code as the reason if the message is missing', () => {
+  test("use the error's code as the reason if the message is missing", () => {
     const error = Object.assign(new AggregateError([], ''), { code: 'ECONNREFUSED' });
     expect(classifyError(error).reason).toBe('Could not connect: ECONNREFUSED');
   });

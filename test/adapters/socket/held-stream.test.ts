@@ -45,7 +45,7 @@ test('refuses a second subscriber without affecting the first', () => {
   expect(first.seen).toEqual([{ n: 1 }]);
 });
 
-test('emits events caused by a handler after the buffered ones', () => {
+test('emits the buffered events before those that a handler causes', () => {
   const held = createHeldStream<{ n: number }>();
   held.next({ n: 1 });
   held.next({ n: 2 });

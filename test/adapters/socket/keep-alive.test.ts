@@ -40,7 +40,7 @@ describe('createKeepAlive', () => {
     expect(seen).toEqual(['ping', 'silence']);
   });
 
-  it('counts an answer that a blocked event loop reads only after its timers have fired', () => {
+  it('counts an answer even if a blocked event loop reads it only after the timers have fired', () => {
     const { keepAlive, seen, turn } = begun();
     turn();
     turn(() => keepAlive.heard());

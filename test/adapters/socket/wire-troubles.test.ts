@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { WireTroubles } from '../../../src/adapters/socket/socket-connection.ts';
 
-test('WIRE-TROUBLES-1, WIRE-TROUBLES-2: counts invented types and reports each once, in limited memory', () => {
+test('WIRE-TROUBLES-1, WIRE-TROUBLES-2: counts invented types, reports each once and limits its memory use', () => {
   const troubles = new WireTroubles();
   expect(troubles.unknown('a')).toBe(true);
   expect(troubles.unknown('a')).toBe(false);

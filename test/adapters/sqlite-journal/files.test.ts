@@ -76,7 +76,7 @@ describe('SQLITE-JOURNAL-DATABASE-4: modes', () => {
     },
   );
 
-  test('become stricter for a journal and its log, but not for an existing folder', async () => {
+  test('become stricter for an existing journal and its log, but not for an existing folder', async () => {
     await written('journal', 3);
     chmodSync(at('journal'), 0o666);
     chmodSync(folder, 0o755);
@@ -96,7 +96,7 @@ describe('SQLITE-JOURNAL-DATABASE-4: modes', () => {
   });
 
   test.each(['folder', 'pipe', 'link to a pipe', 'socket'])(
-    'stay unchanged for a %s, which is refused with an error that names it',
+    'stay unchanged for a %s, which causes an error that names it',
     async (kind) => {
       const path = at('odd');
       if (kind === 'folder') mkdirSync(path);
@@ -121,7 +121,7 @@ describe('SQLITE-JOURNAL-DATABASE-4: modes', () => {
   );
 
   test.each(['-wal', '-shm', '-journal'])(
-    'stay unchanged for the target of a refused link in place of its %s',
+    "stay unchanged for a file to which the journal's %s is a link",
     async (end) => {
       await written('journal', 1);
       writeFileSync(at('victim'), '');
@@ -279,7 +279,7 @@ describe('an invalid path or file', () => {
     journal.close();
   });
 
-  test('reports NOT_A_JOURNAL for foreign tables in a file marked as a journal, and closes the file', () => {
+  test("reports NOT_A_JOURNAL for a file with foreign tables and a journal's marker, and closes the file", () => {
     const database = new DatabaseSync(at('foreign'));
     database.exec('create table entries (name text)');
     database.exec('pragma application_id = 1330005587');
@@ -297,7 +297,7 @@ describe('an invalid path or file', () => {
     again.close();
   });
 
-  test('reports JOURNAL_CORRUPT for a packed event that would exceed memory', async () => {
+  test('reports JOURNAL_CORRUPT for a packed event that does not fit into memory', async () => {
     await written('bomb', 1);
     const database = new DatabaseSync(at('bomb'));
     const zeros = Buffer.alloc(300 * 1024 * 1024);

@@ -13,7 +13,7 @@ import { textTalk } from '../../support/text-talk.ts';
 
 const HOUR = 3_600_000;
 
-test('sends the text through each channel in a later process, and sleeps in between', async () => {
+test('sends the text through each channel from a later process, and sleeps in between', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'reach-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const environment = simulatedEnvironment();

@@ -156,7 +156,7 @@ describe('a journal that was not closed', () => {
     expect(writer.read()).toHaveLength(2);
   });
 
-  test('READ-ONLY-2: refuses reads once a process has started to write to it', async () => {
+  test('READ-ONLY-2: refuses to read after a process has started to write to it', async () => {
     await write(entry(1));
     const journal = open();
     expect(journal.read()).toHaveLength(1);
@@ -177,21 +177,24 @@ describe('a file that cannot be opened read-only', () => {
   const corpus = (name: string): string =>
     fileURLToPath(new URL(`../../corpus/${name}`, import.meta.url));
 
-  test.each([1, 2])('keeps its layout %d, and names the remedy in the error', (layout) => {
-    copyFileSync(corpus(`sqlite-layout-${layout}.journal`), path);
-    const before = files();
-    expect(() => open()).toThrow(
-      expect.objectContaining({
-        code: 'JOURNAL_TOO_OLD',
-        message: expect.stringMatching(
-          new RegExp(`layout ${layout}; this one reads 3 to 5.*once without \`readOnly\``),
-        ) as string,
-      }) as Error,
-    );
-    expect(files()).toEqual(before);
-    open(false).close();
-    expect(open().read().length).toBeGreaterThan(0);
-  });
+  test.each([1, 2])(
+    'does not upgrade its layout %d, and names the remedy in the error',
+    (layout) => {
+      copyFileSync(corpus(`sqlite-layout-${layout}.journal`), path);
+      const before = files();
+      expect(() => open()).toThrow(
+        expect.objectContaining({
+          code: 'JOURNAL_TOO_OLD',
+          message: expect.stringMatching(
+            new RegExp(`layout ${layout}; this one reads 3 to 5.*once without \`readOnly\``),
+          ) as string,
+        }) as Error,
+      );
+      expect(files()).toEqual(before);
+      open(false).close();
+      expect(open().read().length).toBeGreaterThan(0);
+    },
+  );
 
   test('throws an error for a newer layout, another database, a text file and an empty file', async () => {
     await write(entry(1));
@@ -216,7 +219,7 @@ describe('a file that cannot be opened read-only', () => {
     );
   });
 
-  test('reports JOURNAL_CORRUPT when its end is missing', async () => {
+  test('reports JOURNAL_CORRUPT if the end of the file is missing', async () => {
     await write(...Array.from({ length: 200 }, (_, index) => entry(index + 1)));
     truncateSync(path, 8192);
     expect(() => open().read()).toThrow(code('JOURNAL_CORRUPT'));

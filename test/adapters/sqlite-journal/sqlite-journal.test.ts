@@ -63,7 +63,7 @@ test('reads appended entries in order, even in the next process', async () => {
   expect(again.read({ scope: 'nobody' })).toEqual([]);
 });
 
-test('SQLITE-JOURNAL-DATABASE-7: reads a file up to a flipped bit, or refuses it', async () => {
+test('SQLITE-JOURNAL-DATABASE-7: reads a file with a flipped bit up to that bit, or refuses the file', async () => {
   const journal = open();
   const units = { ses: 60, sub: 60 };
   for (let seq = 1; seq <= 60; seq++)
@@ -127,7 +127,7 @@ describe('two writers of one unit', () => {
     expect(journal.read()).toEqual([entry(1)]);
   });
 
-  test('APPEND-BATCH-2: cause a conflict for a used number, without affecting other entries', async () => {
+  test('APPEND-BATCH-2: report a conflict if a number is already used, without affecting other entries', async () => {
     const journal = open();
     await journal.append(entry(1));
     const [conflict, other] = await Promise.allSettled([
@@ -173,7 +173,7 @@ describe('scopes', () => {
     expect(open().read()).toEqual([of('one', 1), of('three', 1)]);
   });
 
-  test('reuses space that is not released immediately', async () => {
+  test('reuses space that has not been released yet', async () => {
     const text = 'x'.repeat(3000);
     const sizes: number[] = [];
     for (const scope of ['first', 'second', 'third', 'fourth']) {
@@ -250,7 +250,7 @@ describe('scopes', () => {
 describe('long events', () => {
   const long = entry(2, 'ses', JSON.stringify({ state: 'waiting', 'äöü 🚕': null }).repeat(1000));
 
-  test('STORED-ENTRY-2: get packed, and can be appended again', async () => {
+  test('STORED-ENTRY-2: get packed, and can be appended a second time', async () => {
     const journal = open();
     for (const one of [entry(1), long, entry(3), long]) await journal.append(one);
     expect(journal.read()).toEqual([entry(1), long, entry(3)]);
@@ -305,7 +305,7 @@ describe('trimming', () => {
     expect(open().read()).toEqual([{ ...entry(1), scope: 'other' }, ...entries.slice(-2)]);
   });
 
-  test('waits for pending entries, and takes them into account', async () => {
+  test('waits for pending entries, and trims those too', async () => {
     const journal = open(simulatedEnvironment());
     const appended = [1, 2, 3].map((seq) => journal.append(entry(seq)));
     await journal.trim(entry(2));
@@ -313,7 +313,7 @@ describe('trimming', () => {
     expect(journal.read()).toEqual([entry(2), entry(3)]);
   });
 
-  test('yields to other work, and continues after the file has been closed and reopened', async () => {
+  test('lets other work run in between, and continues after the file has been closed and reopened', async () => {
     const environment = simulatedEnvironment();
     const journal = open(environment);
     const entries = Array.from({ length: 950 }, (_, index) => entry(index + 1));
@@ -333,7 +333,7 @@ describe('trimming', () => {
     expect(again.read()).toEqual(entries.slice(939));
   });
 
-  test('deletes either every entry of a slice or none', async () => {
+  test('deletes either all entries of a slice or none', async () => {
     const journal = open();
     for (const seq of [1, 2, 3]) await journal.append(entry(seq));
     journal.close();
@@ -358,7 +358,7 @@ describe('trimming', () => {
 });
 
 describe('wake times', () => {
-  test('reach the next process in order and page by page, even ten thousand of them', async () => {
+  test('reach the next process in order and page by page, even if there are ten thousand', async () => {
     const journal = open();
     const times = Array.from({ length: 10_000 }, (_, index) => ({
       scope: `ses_${index}`,
@@ -379,7 +379,7 @@ describe('wake times', () => {
     expect(found).toEqual(expected);
   });
 
-  test('APPEND-BATCH-1: resolve after their turn has ended', async () => {
+  test('APPEND-BATCH-1: resolve after the current turn has ended', async () => {
     const environment = simulatedEnvironment();
     const journal = open(environment);
     const kept: string[] = [];
@@ -414,7 +414,7 @@ describe('wake times', () => {
     await journal.wakeTimes.set('a', 1);
   });
 
-  test('SQLITE-JOURNAL-WAKE-TIMES-2: a query in the same turn finds the wake time', async () => {
+  test('SQLITE-JOURNAL-WAKE-TIMES-2: appear in a query of the same turn', async () => {
     const journal = open(simulatedEnvironment());
     const set = [2, 1].map(async (at) => journal.wakeTimes.set('a', at));
     expect(await journal.wakeTimes.earliest({ limit: 9 })).toEqual([{ scope: 'a', at: 1 }]);
@@ -501,13 +501,16 @@ describe('wake times', () => {
     },
   );
 
-  test.each(['sqlite-layout-1', 'sqlite-layout-2'])('fit into a file of %s', async (old) => {
-    path = join(folder, 'old.journal');
-    copyFileSync(corpus(`${old}.journal`), path);
-    await open().wakeTimes.set('ses_1', 5);
-    opened.pop()?.close();
-    expect(await open().wakeTimes.earliest({ limit: 9 })).toEqual([{ scope: 'ses_1', at: 5 }]);
-  });
+  test.each(['sqlite-layout-1', 'sqlite-layout-2'])(
+    'work in an existing file of %s',
+    async (old) => {
+      path = join(folder, 'old.journal');
+      copyFileSync(corpus(`${old}.journal`), path);
+      await open().wakeTimes.set('ses_1', 5);
+      opened.pop()?.close();
+      expect(await open().wakeTimes.earliest({ limit: 9 })).toEqual([{ scope: 'ses_1', at: 5 }]);
+    },
+  );
 
   test('reject once the journal has been closed', async () => {
     const journal = open(simulatedEnvironment());
@@ -655,7 +658,7 @@ describe('other processes', () => {
   const ended = (child: ChildProcess): Promise<void> =>
     new Promise((resolve) => child.once('close', () => resolve()));
 
-  test('P9: leave every acknowledged entry after SIGKILL, and at most one more', async () => {
+  test('P9: leave every acknowledged entry and at most one more if they are killed', async () => {
     let kept = 0;
     for (const killAfter of [1, 7, 20]) {
       const { child, lines } = start('unit');
@@ -676,7 +679,7 @@ describe('other processes', () => {
     }
   });
 
-  test('SQLITE-JOURNAL-DATABASE-1: get JOURNAL_IN_USE while the first process keeps working', async () => {
+  test('SQLITE-JOURNAL-DATABASE-1: get JOURNAL_IN_USE, and the first process continues to work', async () => {
     const journal = open();
     await journal.append(entry(1));
     const { child, lines } = start('unit');

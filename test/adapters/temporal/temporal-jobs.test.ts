@@ -183,7 +183,7 @@ test.each([
   expect(() => temporalJobs(options as never)).toThrow(name);
 });
 
-test('refuses activities without the package or a handler, and names what is missing', () => {
+test('refuses activities without the package or a handler, and says which one is missing', () => {
   const handler = { do: () => Promise.resolve({ done: '' }) };
   expect(() => temporalJobActivities({ handler } as never)).toThrow(/activity/);
   expect(() => temporalJobActivities({ activity: { Context: {} } } as never)).toThrow(/handler/);

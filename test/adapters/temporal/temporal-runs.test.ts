@@ -207,7 +207,7 @@ describe.each([
 
 const noStep: RunHandler['step'] = () => Promise.reject(new Error('no step is left'));
 
-test("TEMPORAL-WORKFLOW-3: passes an operator's cancellation to another turn", async () => {
+test("TEMPORAL-WORKFLOW-3: starts another turn to handle an operator's cancellation", async () => {
   const over = { at: 1, journal: [], waiting: [], wakeAt: null, outcome: { status: 'cancelled' } };
   const order = { id: 'r', config: 'a', task: { description: '', toolName: 'a', args: {} } };
   const news: unknown[] = [];

@@ -21,7 +21,7 @@ const entry: JournalEntry = {
 };
 
 describe('zipped', () => {
-  test('ZIPPED-TEXT-2: restores any text, and never makes a text longer', () => {
+  test('ZIPPED-TEXT-2: restores any text, and never makes the text longer', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 2_000 }), (given) => {
         const text = given.toWellFormed();

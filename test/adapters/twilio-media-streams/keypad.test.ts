@@ -29,13 +29,13 @@ function keypadFor(...questions: Partial<AskedQuestion>[]) {
 }
 
 describe('a keypad during a question with options', () => {
-  test('selects an option as soon as its key is pressed, with keys in the order of the options', () => {
+  test('selects an option as soon as its key is pressed, in the order of the options', () => {
     const { press, done } = keypadFor({});
     press('2');
     expect(done).toEqual(['req_1 option_2']);
   });
 
-  test('answers the question that is being presented, even if others come before it', () => {
+  test('answers the question that is being presented, even if other questions came before it', () => {
     const { press, done } = keypadFor(
       { state: 'answered' },
       { state: 'presenting' },
@@ -45,7 +45,7 @@ describe('a keypad during a question with options', () => {
     expect(done).toEqual(['req_2 option_1']);
   });
 
-  test('passes on a key as typed text if it does not match an option', () => {
+  test('passes on a key as typed text if it matches no option', () => {
     const { press, done } = keypadFor({});
     press('7');
     press('0');
@@ -65,7 +65,7 @@ describe('a keypad during a question with options', () => {
 });
 
 describe('a keypad without options', () => {
-  test('KEYPAD-2: joins keys into one text, which is complete after a pause or at #', async () => {
+  test('KEYPAD-2: joins keys into one text, which ends after a pause or at #', async () => {
     const { press, done, environment } = keypadFor({ options: [] });
     press('47');
     await environment.advance(1999);

@@ -66,7 +66,7 @@ describe('OUTGOING-SOUND-1: reports', () => {
     ]);
   });
 
-  test('include audio sent before a lost mark', () => {
+  test('include audio that was sent before a lost mark', () => {
     const phone = onPhone();
     phone.speak('a', 300);
     phone.sound.marked(phone.marks()[2] as string);
@@ -82,7 +82,7 @@ describe('OUTGOING-SOUND-1: reports', () => {
     expect(phone.reports).toEqual([{ itemId: 'a', playedMs: 100 }]);
   });
 
-  test('omit audio without an item, although that audio is played', () => {
+  test('omit audio that belongs to no item, although that audio is played', () => {
     const phone = onPhone();
     phone.speak(undefined, 100);
     phone.giveBack(1);
@@ -92,7 +92,7 @@ describe('OUTGOING-SOUND-1: reports', () => {
 });
 
 describe('OUTGOING-SOUND-2: a clear', () => {
-  test('ignores marks that arrive afterwards', () => {
+  test('ignores marks that arrive after it', () => {
     const phone = onPhone();
     phone.speak('a', 500);
     phone.giveBack(2);
@@ -121,7 +121,7 @@ describe('OUTGOING-SOUND-2: a clear', () => {
     expect(phone.sound.clear()).toEqual({ itemId: 'b', playedMs: 0 });
   });
 
-  test('reports nothing if everything has been played, but still sends the clear to Twilio', () => {
+  test('reports no truncation if everything has been played, but still reaches Twilio', () => {
     const phone = onPhone();
     phone.speak('a', 100);
     phone.giveBack(1);
@@ -180,7 +180,7 @@ describe('OUTGOING-SOUND-4: outgoing audio', () => {
     expect(Math.abs(samples[8 * 150] as number)).toBeLessThan(20);
   });
 
-  test('loses its end rather than its middle when it does not fit, and reports the loss once', () => {
+  test('loses its end, not its middle, if it does not fit, and the loss is reported once', () => {
     const phone = onPhone({ maxAheadMs: 100, maxQueuedMs: 300 });
     phone.speak('a', 1000);
     phone.speak('a', 100);

@@ -82,7 +82,7 @@ const frame = (ms: number, itemId = 'item_1'): AudioFrame => ({
 });
 
 describe('the start of a call', () => {
-  test('accepts a session that could not be attached at first', async () => {
+  test('accepts a session whose first attempt to attach failed', async () => {
     const { call, session, twilio, environment } = await inCall();
     const attach = vi.spyOn(session, 'attach').mockImplementationOnce(() => {
       throw new CapacityError('MAILBOX_FULL', '10,000 events wait');
@@ -163,7 +163,7 @@ describe('the start of a call', () => {
 });
 
 describe('TWILIO-CALL-3: the caller’s audio', () => {
-  test('reaches the session, even if it was spoken before the session connected', async () => {
+  test('reaches the session, even if the caller spoke before the session connected', async () => {
     const { twilio, session, connect } = await inCall();
     twilio.say(8);
     twilio.say(16);
@@ -210,7 +210,7 @@ describe('the session’s audio', () => {
     expect(twilio.of('media').every(({ streamSid }) => streamSid === 'MZ1')).toBe(true);
   });
 
-  test('stops immediately when cleared, and does not count the unplayed rest as heard', async () => {
+  test('stops immediately when cleared, and does not count the unplayed part as heard', async () => {
     const { environment, twilio, session, connect } = await inCall();
     connect();
     session.audioOut.next(frame(2000));
@@ -233,7 +233,7 @@ describe('the session’s audio', () => {
 });
 
 describe('keys', () => {
-  test('answer the open question, or count as typed text', async () => {
+  test('answer the open question, or else count as typed text', async () => {
     const { twilio, session, connect, environment, errors } = await inCall();
     twilio.press('1');
     connect();

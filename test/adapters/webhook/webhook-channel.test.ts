@@ -81,7 +81,7 @@ async function opened() {
 }
 
 describe('a request', () => {
-  test('WEBHOOK-CHANNEL-1: has a signature, and the same id when it is repeated', async () => {
+  test('WEBHOOK-CHANNEL-1: has a signature, and a repeated request has the same id', async () => {
     const { channel, posts } = await opened();
     await channel.send(ITEM, [], NEVER);
     await channel.send(ITEM, [], NEVER);
@@ -117,7 +117,7 @@ describe('a request', () => {
     },
   );
 
-  test('does not follow a redirect, and aborts with its signal', async () => {
+  test('does not follow redirects, and can be aborted through its signal', async () => {
     const { channel, answers, posts, url } = await opened();
     answers({ status: 307, body: '', headers: { location: url } });
     await expect(channel.send(ITEM, [], NEVER)).rejects.toThrow();

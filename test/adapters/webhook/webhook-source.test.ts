@@ -93,7 +93,7 @@ describe('a signed request', { tags: ['B76'] }, () => {
     expect(hook.errors.map(String)).toEqual(['Error: no such column']);
   });
 
-  test('gets 422 even when toEvent throws a parse error of its own', async () => {
+  test('gets 422 even if toEvent itself throws a parse error', async () => {
     await start({ toEvent: () => JSON.parse('{') as never });
     expect(await hook.sendSigned({})).toMatchObject({
       status: 422,
@@ -206,7 +206,7 @@ describe('WEBHOOK-SOURCE-1: the signature', () => {
   });
 });
 
-describe('WEBHOOK-SOURCE-2: a message, which is accepted once', () => {
+describe('WEBHOOK-SOURCE-2: a message that must be accepted only once', () => {
   test('fails with 401 when its timestamp is too old or in the future', async () => {
     await start({ toleranceMs: 60_000 });
     const now = hook.seconds();
@@ -215,7 +215,7 @@ describe('WEBHOOK-SOURCE-2: a message, which is accepted once', () => {
     expect((await hook.sendSigned({}, { at: now - 59 })).status).toBe(202);
   });
 
-  test("gets its age from the wall clock, although the actors' clock never goes back", async () => {
+  test("has an age by the wall clock, although the actors' clock never goes back", async () => {
     await start({ toleranceMs: 60_000 });
     const now = hook.seconds();
     Object.assign(hook.environment.clock, { wall: () => now * 1000 });
@@ -254,7 +254,7 @@ describe('WEBHOOK-SOURCE-2: a message, which is accepted once', () => {
     expect(hook.emitted).toHaveLength(1);
   });
 
-  test('gets a 503 with retry-after while the same message is pending', async () => {
+  test('gets a 503 with retry-after while an identical message is pending', async () => {
     await start();
     let refuse: (receipt: EventReceipt) => void = () => {};
     hook.receipt = new Promise((resolve) => (refuse = resolve));
@@ -278,14 +278,14 @@ describe('WEBHOOK-SOURCE-2: a message, which is accepted once', () => {
     expect((await hook.sendSigned({})).status).toBe(202);
   });
 
-  test('requires enough memory for all requests within the tolerance', () => {
+  test('requires `maxRemembered` to cover all requests within the tolerance', () => {
     const options = { path: PATH, secret: SECRET };
     expect(() => webhookSource({ ...options, rate: { burst: 1, perSecond: 100 } })).toThrow(
       'expected `maxRemembered` to be at least 60001',
     );
   });
 
-  test('stays among the latest remembered messages if the signature has no timestamp', async () => {
+  test('remains a duplicate while it is among the latest messages, if the signature has no timestamp', async () => {
     await start({ signature: 'github', maxRemembered: 2 });
     const sendBody = (body: string) =>
       hook.send({
@@ -384,7 +384,7 @@ describe('WEBHOOK-SOURCE-4: the limits of a source', () => {
     request.destroy();
   });
 
-  test('drop the slowest body for the next one, and respond to its sender with 503', async () => {
+  test('drop the slowest body when another one arrives, and respond to its sender with 503', async () => {
     await start({ maxConcurrent: 1 });
     const { answered, request } = dribble();
     await read(1);
@@ -402,7 +402,7 @@ describe('WEBHOOK-SOURCE-4: the limits of a source', () => {
     for (const { request } of slow) request.destroy();
   });
 
-  test('respond with 503 to too many simultaneous signed messages, until one has been accepted', async () => {
+  test('respond with 503 to excess simultaneous signed messages, until one has been accepted', async () => {
     await start({ maxConcurrent: 1 });
     let accept: (receipt: EventReceipt) => void = () => {};
     hook.receipt = new Promise((resolve) => (accept = resolve));
@@ -441,7 +441,7 @@ describe('the listener', () => {
     await expect(hook.begin(second)).rejects.toThrow('EADDRINUSE');
   });
 
-  test('starts again after a stop, and still remembers messages', async () => {
+  test('starts again after a stop, and still recognises duplicates', async () => {
     await start();
     await hook.sendSigned({});
     await hook.stop();
@@ -449,7 +449,7 @@ describe('the listener', () => {
     expect(await hook.sendSigned({})).toMatchObject({ body: { duplicate: true } });
   });
 
-  test('serves only one service, and keeps serving it when a second one tries to start', async () => {
+  test('serves only one service, and continues to serve it if a second one tries to start', async () => {
     await start();
     const other = new AbortController();
     await expect(hook.begin(hook.source, other)).rejects.toThrow('got one for two');
@@ -513,7 +513,7 @@ describe('the listener', () => {
   });
 });
 
-test('treats an undefined option as missing', () => {
+test('treats an option set to undefined as missing', () => {
   const none = { name: undefined, signature: undefined, maxBytes: undefined, rate: undefined };
   expect(webhookSource({ path: PATH, secret: SECRET, ...none }).name).toBe('webhook');
 });

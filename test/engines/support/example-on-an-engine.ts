@@ -42,19 +42,22 @@ export function exampleOnAnEngine(
     });
     afterAll(() => engine?.close());
 
-    test.each(['jobs', 'runs'])('prints the same output with %s as in memory', async (what) => {
-      const folder = await project();
-      onTestFinished(() => rm(folder, { recursive: true, force: true }));
-      const place = `${name}-${what}`;
-      const { stdout } = await run(process.execPath, [join(folder, PROGRAM), place], {
-        env: { ...process.env, NODE_ENV: 'production', ...engine?.env },
-        timeout: 100_000,
-      });
-      const said = stdout.split('\n').filter((line) => line.startsWith(`${place}: `));
-      expect(said).toEqual([
-        `${place}: rides asks: Economy or Premium?`,
-        `${place}: completed, Booked: {"charged":7}, charges: 1`,
-      ]);
-    });
+    test.each(['jobs', 'runs'])(
+      'prints the same output with %s as it does in memory',
+      async (what) => {
+        const folder = await project();
+        onTestFinished(() => rm(folder, { recursive: true, force: true }));
+        const place = `${name}-${what}`;
+        const { stdout } = await run(process.execPath, [join(folder, PROGRAM), place], {
+          env: { ...process.env, NODE_ENV: 'production', ...engine?.env },
+          timeout: 100_000,
+        });
+        const said = stdout.split('\n').filter((line) => line.startsWith(`${place}: `));
+        expect(said).toEqual([
+          `${place}: rides asks: Economy or Premium?`,
+          `${place}: completed, Booked: {"charged":7}, charges: 1`,
+        ]);
+      },
+    );
   });
 }

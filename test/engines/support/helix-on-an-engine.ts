@@ -47,31 +47,35 @@ export function helixOnAnEngine<Live extends LiveEngine>(
       while (!isSo()) await moment();
     };
 
-    test('returns results in call order and a failure as { error }', { tags: ['H7'] }, async () => {
-      const { live, calls, start } = world();
-      const release = calls.hold('summarizer-one');
-      const run = start('helix-1');
-      await until(() => calls.told.includes('summarizer-two') && calls.told.includes('analyzer'));
-      release();
-      const { status, text } = await run.result;
-      expect(status).toBe('completed');
-      // The parent's model repeats what it has read.
-      expect(JSON.parse(text)).toEqual([
-        { summary: 'about one', keyPoints: ['one'] },
-        { summary: 'about two', keyPoints: ['two'] },
-        expect.objectContaining({ error: expect.stringContaining('Max steps exceeded') }),
-      ]);
-      // Each sub-agent is a separate run and starts once.
-      expect(calls.told.toSorted()).toEqual([
-        'analyzer',
-        'parent',
-        'parent',
-        'summarizer-one',
-        'summarizer-two',
-      ]);
-      if (policiesOf)
-        expect(await policiesOf(live)('helix-1')).toEqual(['ABANDON', 'ABANDON', 'ABANDON']);
-    });
+    test(
+      'returns results in call order, and a failure as { error }',
+      { tags: ['H7'] },
+      async () => {
+        const { live, calls, start } = world();
+        const release = calls.hold('summarizer-one');
+        const run = start('helix-1');
+        await until(() => calls.told.includes('summarizer-two') && calls.told.includes('analyzer'));
+        release();
+        const { status, text } = await run.result;
+        expect(status).toBe('completed');
+        // The parent's model repeats what it has read.
+        expect(JSON.parse(text)).toEqual([
+          { summary: 'about one', keyPoints: ['one'] },
+          { summary: 'about two', keyPoints: ['two'] },
+          expect.objectContaining({ error: expect.stringContaining('Max steps exceeded') }),
+        ]);
+        // Each sub-agent is a separate run and starts once.
+        expect(calls.told.toSorted()).toEqual([
+          'analyzer',
+          'parent',
+          'parent',
+          'summarizer-one',
+          'summarizer-two',
+        ]);
+        if (policiesOf)
+          expect(await policiesOf(live)('helix-1')).toEqual(['ABANDON', 'ABANDON', 'ABANDON']);
+      },
+    );
 
     test(
       'continues a sub-agent whose parent is closed, and finds the sub-agent by its id',

@@ -127,7 +127,7 @@ export function jobsOnAnEngine(
         calls.count(what),
       );
 
-    test('makes a model call and a charge once when killed during each of them, and receives both results', async () => {
+    test('makes a model call and a charge only once, even if killed during each of them', async () => {
       const { world, program } = await setUp();
       const release = world.calls.hold('model-1');
       let life = program.start();
@@ -147,7 +147,7 @@ export function jobsOnAnEngine(
       expect(totals(world)).toEqual([1, 1, 1, 1, 1, 1]);
     });
 
-    test('repeats a look-up but not a charge when its worker is killed during them', async () => {
+    test('repeats a look-up, but not a charge, if its worker is killed during both', async () => {
       const { world, engine, program } = await setUp();
       const release = world.calls.hold('look_up');
       const life = program.start();

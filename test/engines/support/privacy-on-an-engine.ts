@@ -113,7 +113,7 @@ export function privacyOnAnEngine(
   name: string,
   open: (handler: WorkersDo, world?: string, options?: EngineOptions) => Promise<LiveEngine>,
 ): void {
-  describe(`${name}: a word of the user`, () => {
+  describe(`${name}: a word from the user`, () => {
     const setUp = async (options: EngineOptions): Promise<LiveEngine> => {
       const live = await open('runs', undefined, options);
       onTestFinished(() => live.close());

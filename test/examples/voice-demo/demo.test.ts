@@ -42,7 +42,7 @@ test('releases its resources if it fails to start', async () => {
   await expect(startDemo({ ...options, port: 70_000 })).rejects.toThrow(/port/i);
 });
 
-test('keeps its link and conversation in a folder that a second demo does not use', async () => {
+test('stores its link and conversation in a folder that a second demo does not use', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'offstage-demo-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const first = await startDemo({ ...options, folder });

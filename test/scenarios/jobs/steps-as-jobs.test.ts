@@ -110,7 +110,7 @@ function engine(script: ScriptLike, subagent: SubagentConfig, packing?: JobPacki
 }
 
 describe('a run on an engine', () => {
-  test('runs its steps as jobs, decides in the session and calls no model or tool locally', async () => {
+  test('runs its steps as jobs, decides in the session and does not call models or tools locally', async () => {
     const { tools, done } = rides();
     const { jobs, environment } = engine(booking, config({ tools }));
     const runtime = createRuntime({ environment, jobs });
@@ -139,7 +139,7 @@ describe('a run on an engine', () => {
     expect(keys[0]).toBe(`${id}:1:1#1`);
   });
 
-  test('asks for approval in the session and creates no job for a denied call', async () => {
+  test('asks for approval in the session and does not create a job for a denied call', async () => {
     const { tools, done } = rides();
     const own = { ...tools, charge: { ...tools.charge, needsApproval: true } };
     const script = turns(calls(['charge', { dollars: 7 }]), say('Not booked'));
@@ -449,7 +449,7 @@ describe('a run after a crash', () => {
   };
   const settle = (of: ReturnType<typeof world>) => of.environment.advance(120_000);
 
-  test('charges once if it died during the charge, and receives the result', async () => {
+  test('charges only once and receives the result if the crash happened during the charge', async () => {
     const { begin, of, gate, done, doubts } = setUp(booking);
     const open = gate.close();
     const first = begin();
@@ -470,7 +470,7 @@ describe('a run after a crash', () => {
     expect(doubts).toEqual([]);
   });
 
-  test('repeats no model or tool call if killed before or after any entry', async () => {
+  test('does not repeat any model or tool call if killed before or after any entry', async () => {
     const whole = setUp(booking);
     const { result } = whole.begin();
     await settle(whole.of);
@@ -702,7 +702,7 @@ describe('a run after a crash', () => {
   });
 });
 
-describe('a step that fails finally', () => {
+describe('a step that fails permanently', () => {
   const SECRET = 'sk-planted-key';
   const apiError = (statusCode: number): APICallError =>
     new APICallError({
@@ -937,7 +937,7 @@ describe('old and new workers at the same time', () => {
     expect((await runSubagent(config(), 'Go', { runtime }).result).text).toBe('done');
   });
 
-  test('keep the keys of jobs from an earlier version, so that a deployment finds its jobs', async () => {
+  test('keep the job keys of an earlier version, so that jobs are found after a deployment', async () => {
     const own = rides();
     const subagent = config({ tools: own.tools });
     const { jobs, environment } = engine(booking, subagent);

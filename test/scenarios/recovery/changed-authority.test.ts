@@ -166,7 +166,7 @@ describe('an approval that waits across a restart', () => {
     expect(ran).toEqual([await inputSchema.parseAsync({ dollars: 900 })]);
   });
 
-  it('opens again when the model calls the tool as it is now', async () => {
+  it('reopens when the model calls the current version of the tool', async () => {
     const of = world();
     const ran: unknown[] = [];
     const first = await begun(of, before(ran));

@@ -96,7 +96,7 @@ async function played(way: Way, kill?: (of: World) => void) {
   }
 }
 
-test('gives a client that left before a restart its full time again afterwards', async () => {
+test('gives a client that left before a restart the full time to return after the restart', async () => {
   const of = world();
   const options = optionsOf({
     of: 'the lead agent',
@@ -125,7 +125,7 @@ test('gives a client that left before a restart its full time again afterwards',
 });
 
 describe.each(WAYS)(
-  'a call of $of at a page that $page (idempotent: $idempotent, snapshots: $snapshots)',
+  'a call from $of on a page that $page (idempotent: $idempotent, snapshots: $snapshots)',
   async (way) => {
     const { written, ...seen } = await played(way);
     test('runs once if no process is killed', () =>
@@ -133,7 +133,7 @@ describe.each(WAYS)(
 
     const kills = Array.from({ length: written }, (_, index) => index + 1);
     test.each(kills)(
-      'P6: returns a result or is in doubt after a kill at entry %i, and repeats only if idempotent',
+      'P6: returns a result or ends in doubt after a kill at entry %i, and is repeated only if idempotent',
       async (entry) => {
         const { runs, open, result, doubt } = await played(way, (of) => of.killAt(entry, 'after'));
         expect(open).toEqual([]);

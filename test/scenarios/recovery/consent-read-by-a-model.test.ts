@@ -79,7 +79,7 @@ async function played(snapshots: boolean, kill?: (of: World) => void) {
   }
 }
 
-describe.each([false, true])('a yes that a model reads (snapshots: %s)', async (snapshots) => {
+describe.each([false, true])('a yes that a model interprets (snapshots: %s)', async (snapshots) => {
   const { written, begins, ...whole } = await played(snapshots);
 
   test('runs the action once if no process is killed', () => {

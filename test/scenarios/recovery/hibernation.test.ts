@@ -26,7 +26,7 @@ async function woken(of: World, before: ReturnType<typeof textLife>, options: Ta
 }
 
 describe('a session that hibernates', () => {
-  test('RECOVERY-2: notifies the app only once of an open question', async () => {
+  test('RECOVERY-2: notifies the app of an open question only once', async () => {
     const of = world();
     const heard: string[] = [];
     const onQuestion = ({ requestId }: { requestId: string }) => void heard.push(requestId);

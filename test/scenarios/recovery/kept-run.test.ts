@@ -175,7 +175,7 @@ describe('RUN-SUBAGENT-KR-1: a run with an id', () => {
     expect(await begin().result).toMatchObject({ status: 'completed', text: 'Done.' });
   });
 
-  test('RUN-SUBAGENT-2: ends as lost in this process if the journal refuses it for good', async () => {
+  test('RUN-SUBAGENT-2: ends as lost in this process if the journal permanently refuses it', async () => {
     const environment = simulatedEnvironment();
     const inner = memoryJournal({ keep: Infinity });
     let isOurs = true;
@@ -216,7 +216,7 @@ describe('RUN-SUBAGENT-KR-1: a run with an id', () => {
   });
 });
 
-test('leaves nothing in a journal that deletes only whole scopes if it has no id', async () => {
+test('leaves nothing behind without an id, even in a journal that deletes only whole scopes', async () => {
   const appended: JournalEntry[] = [];
   const journal: Journal = {
     append: (entry) => void appended.push(entry),

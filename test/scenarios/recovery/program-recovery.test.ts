@@ -16,7 +16,7 @@ import { calls, never, say, simpleTool } from '../../support/subagent-runs.ts';
 import { configOf } from '../../support/text-talk.ts';
 
 describe('a restarted service', () => {
-  test('P3: asks again under the original id, and returns the existing subagent if requested again', async () => {
+  test('P3: asks again under the original id and returns the existing subagent for a repeated request', async () => {
     const of = world();
     const before = life(of, askingOrder);
     expect(await before.service.recover()).toEqual({ resumed: [], ended: [], lost: [] });
@@ -139,7 +139,7 @@ describe('a restarted service', () => {
     await third.close();
   });
 
-  test('recovers nothing without an id', async () => {
+  test('does not recover anything without an id', async () => {
     const of = world();
     const { runtime } = of.begin();
     const service = createSubagentService({ runtime });

@@ -196,7 +196,7 @@ describe('SNAPSHOT-FORMS-2: a service whose snapshot this version cannot read', 
 });
 
 describe('a suspended service', () => {
-  test('OWNED-SERVICE-2, P3: interrupts waits but ends no subagent, and resumes under the same ids', async () => {
+  test('OWNED-SERVICE-2, P3: interrupts waits but not subagents, and resumes with the same ids', async () => {
     const of = world({ snapshots: { afterEntries: 1000, trim: true } });
     const signals: AbortSignal[] = [];
     const before = programLife(of, askingOrder, {
@@ -417,7 +417,7 @@ describe('OWNED-SERVICE-1: a failed recovery', () => {
     },
   );
 
-  test('claims nothing if it has been closed before', async () => {
+  test('does not claim anything if it has already been closed', async () => {
     const claimed: string[] = [];
     const { failing } = fails(() => ({ claim: (scope) => void claimed.push(scope) }));
     await failing.close();

@@ -67,7 +67,7 @@ const quarantines = (entries: readonly JournalEntry[]) =>
 const reported = (events: readonly SessionEvent[]) =>
   events.flatMap((event) => (event.type === 'error.reported' ? [event] : []));
 
-describe('a journal of an earlier version with an answer that is not text', () => {
+describe('a journal from an earlier version with an answer that is not text', () => {
   test('opens with the entry quarantined and reported', async () => {
     const journal = journalOf(written);
     const talk = life(journal);
@@ -128,7 +128,7 @@ describe('a journal of an earlier version with an answer that is not text', () =
     journal.close();
   });
 
-  test('ends as lost with `onUnfoldable: "lose"`, after which its id starts a new session', async () => {
+  test('ends as lost with `onUnfoldable: "lose"`, so that its id can start a new session', async () => {
     const journal = journalOf(written);
     await expect(life(journal, { onUnfoldable: 'lose' }).session.start()).rejects.toMatchObject({
       code: 'SESSION_LOST',
@@ -172,19 +172,22 @@ test.each([
   [16, 'interaction'],
   [16, 'call:call_1'],
   [16, 'client:none'],
-])('quarantines entry %i, whose address `%s` accepts no event of its type', async (at, to) => {
-  const entries = alive.map((entry) =>
-    entry.unit === 'ses' && entry.seq === at ? { ...entry, actor: to } : entry,
-  );
-  const talk = life(journalOf(entries));
-  await talk.start();
-  expect(reported(talk.events)).toMatchObject([
-    { code: 'UNFOLDABLE_ENTRY', entry: { unit: 'ses', seq: at } },
-  ]);
-  expect(talk.events.some(({ type }) => type === 'session.recovered')).toBe(true);
-});
+])(
+  'quarantines entry %i, because its address `%s` does not accept events of its type',
+  async (at, to) => {
+    const entries = alive.map((entry) =>
+      entry.unit === 'ses' && entry.seq === at ? { ...entry, actor: to } : entry,
+    );
+    const talk = life(journalOf(entries));
+    await talk.start();
+    expect(reported(talk.events)).toMatchObject([
+      { code: 'UNFOLDABLE_ENTRY', entry: { unit: 'ses', seq: at } },
+    ]);
+    expect(talk.events.some(({ type }) => type === 'session.recovered')).toBe(true);
+  },
+);
 
-test('quarantines nothing in the unmodified journal', async () => {
+test('does not quarantine any entry of the unmodified journal', async () => {
   const talk = life(journalOf(alive));
   await talk.start();
   expect(reported(talk.events)).toEqual([]);

@@ -104,7 +104,7 @@ describe('RUN-SUBAGENT-KR-1: a run whose id is used again', () => {
     expect(await run(runtime(), [order, 'Order it']).result).toMatchObject({ steps: 2 });
   });
 
-  it('accepts the same inputs in another key order or from another user', async () => {
+  it('accepts the same inputs with a different key order or from another user', async () => {
     const { environment, runtime: start } = place();
     const runtime = start();
     const task = (args: object) => ({ description: 'Order it', args: { ...args } });

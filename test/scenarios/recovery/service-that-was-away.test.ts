@@ -85,7 +85,7 @@ describe.each([
   });
 });
 
-test('remembers how often an event has been tried if a limit refused it', async () => {
+test('remembers how often it has tried an event that a limit refused', async () => {
   const of = world({ snapshots: { afterEntries: 1000, trim: true } });
   const config = { maxInvocations: 100 };
   const first = orderMonitor(config);

@@ -18,7 +18,7 @@ const asking: TalkOptions = {
 };
 
 describe('a suspended session', () => {
-  test('leaves no timer, cancels no subagent and resumes when started again', async () => {
+  test('leaves no timer running, does not cancel subagents and resumes when started again', async () => {
     const of = world();
     const disposed: string[] = [];
     const ends: string[] = [];

@@ -82,7 +82,7 @@ describe('a session after a crash', () => {
   });
 
   test(
-    'resumes a subagent that is waiting for the user, and its question under the original id',
+    'resumes a subagent that is waiting for the user and keeps the id of its question',
     { tags: ['H17'] },
     async () => {
       const of = world();
@@ -170,7 +170,7 @@ describe('a session after a crash', () => {
     await after.close();
   });
 
-  test('P10: replies after an inline tool of the lead agent if killed at any entry', async () => {
+  test("P10: replies after the lead agent's inline tool call even if killed at any entry", async () => {
     const open = defineTool({
       name: 'open_gate',
       description: 'Opens the gate',
@@ -500,7 +500,7 @@ test('SESSION-LIFE-6: finishes an interrupted close and starts a new session und
 });
 
 describe('a journal that is unavailable', () => {
-  test("fails a session's start, which succeeds once the journal is available", async () => {
+  test("makes a session's start fail until the journal is available", async () => {
     const of = world();
     const { runtime } = of.begin();
     let isFree = false;

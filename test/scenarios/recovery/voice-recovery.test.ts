@@ -38,7 +38,7 @@ describe('a result', () => {
     await after.close();
   });
 
-  test('plays again from the beginning if it has been heard in part', async () => {
+  test('plays again from the beginning if the user heard only part of it', async () => {
     const of = world();
     const before = voiceLife(of, reporting);
     await before.start();

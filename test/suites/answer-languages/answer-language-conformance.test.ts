@@ -22,7 +22,7 @@ const outcome = async (tag: string, corpus: AnswerCorpus): Promise<readonly stri
   return broken;
 };
 
-describe('planted faults of tables', () => {
+describe('planted faults in tables', () => {
   const { it } = corpora as { readonly it: AnswerCorpus };
   afterAll(() => {
     addAnswerLanguage(italian);
@@ -51,7 +51,7 @@ describe('planted faults of tables', () => {
   });
 });
 
-describe('tables of an app', () => {
+describe("an app's own tables", () => {
   test('apply to every tag of their language', () => {
     expect(answerLanguageFor('it-CH').consent.yes).toEqual(added.consent.yes);
   });

@@ -31,7 +31,7 @@ describe('sqlite: home', () => {
   test.each(cases.filter(({ skipped }) => skipped === null))('$name', ({ run }) => run(), 180_000);
 });
 
-describe('a planted fault of a home', () => {
+describe('a planted fault in a home', () => {
   test.each<[PlantedFault, string]>([
     ['keeps nothing', 'is asleep'],
     ['keeps nothing', 'in memory'],

@@ -139,7 +139,7 @@ export function killedOften({ kills, env, read }: KilledOften): void {
   }
 
   describe(`a process that was killed ${kills} times (KILL_SEED=${SEED})`, () => {
-    test('continues from the journal in most of its lives', () => {
+    test('continues from the journal after most kills', () => {
       expect(lines('recovered').length).toBeGreaterThan(kills / 2);
       expect(new Set(lines('effect').map(({ life }) => life)).size).toBeGreaterThan(kills / 4);
       expect(lines('recovered').flatMap(({ lost }) => lost)).toEqual([]);
@@ -161,7 +161,7 @@ export function killedOften({ kills, env, read }: KilledOften): void {
       expect(new Set(last?.subagents.map(({ state }) => state))).toEqual(new Set(['completed']));
     });
 
-    test('P4: plays every result and notice to its end and repeats none recorded as heard', () => {
+    test('P4: plays every result and notice to its end and does not repeat any recorded as heard', () => {
       const results = wishesOf('ride', 'sum', 'trip', 'seat').map((n) => token('result', n));
       const notices = events('notice.posted').flatMap(({ event }) =>
         tokensIn(String(event['text'])),

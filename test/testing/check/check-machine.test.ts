@@ -150,7 +150,7 @@ describe('exploration', () => {
     });
   });
 
-  test('sends no events to an actor that has ended', () => {
+  test('does not send events to an actor that has ended', () => {
     const asked: unknown[] = [];
     checkMachine(job, {
       events: ({ status }) => {
@@ -592,7 +592,7 @@ describe('findings', () => {
     expect(eventsOf(violation)).toEqual(['retry']);
   });
 
-  test('uses ghost variables to track what no state contains', () => {
+  test('uses ghost variables to track information that no state contains', () => {
     const ghost = {
       initial: [] as readonly string[],
       next: (seen: readonly string[], step: { event: { type: string } }) =>

@@ -84,7 +84,7 @@ const errorOf = async (run: Promise<unknown>): Promise<ViolationError> => {
 };
 
 describe('the paths of a report', () => {
-  test('cover every transition by a shortest path', () => {
+  test('cover every transition with a shortest path', () => {
     const report = checkOrder();
     const { model } = report.checked;
     const covered = new Set<string>();

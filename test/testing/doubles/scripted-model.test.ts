@@ -195,7 +195,7 @@ describe('scripts by agent', { tags: ['H19', 'HW8'] }, () => {
     expect([(await call()).text, (await call()).text]).toEqual(['yes', 'yes']);
   });
 
-  test('names the script that is exhausted, and the request', async () => {
+  test('names the exhausted script and the request', async () => {
     const { call } = ask({ agents });
     await call('You are the plan-checker.');
     await expect(call('You are the plan-checker.', 'Once more')).rejects.toThrow(

@@ -25,7 +25,7 @@ function file(content: string): string {
   return path;
 }
 
-test('passes if a session has the recorded consequences', async () => {
+test('passes if a session behaves as recorded', async () => {
   const path = file(text);
   await recording(path).check();
   await recording(pathToFileURL(path)).check();

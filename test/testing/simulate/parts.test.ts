@@ -27,7 +27,7 @@ import {
 const silent = (): void => {};
 
 describe('faults', () => {
-  test('decides each occurrence from nothing but the seed, the point and its count', () => {
+  test("decides each occurrence only from the seed, the fault point and the point's count", () => {
     const plan: FaultPlan = { 'journal.slow': 0.5, 'tool.fails': 0.5 };
     const alone = new Faults(3, plan, silent);
     const among = new Faults(3, plan, silent);
@@ -82,7 +82,7 @@ describe('shrinking', () => {
     expect(await shrink(items, fails, 1000)).toEqual([7, 31]);
   });
 
-  test('needs no faults for a case that fails on its own', async () => {
+  test('removes all faults from a case that fails without them', async () => {
     expect(await shrink([1, 2, 3], () => Promise.resolve(true), 10)).toEqual([]);
   });
 
@@ -213,7 +213,7 @@ describe('the journal of a world', () => {
     expect(names()).toEqual(['a1', 'b1']);
   });
 
-  test('keeps an append only if the crash follows it; WORLD-JOURNAL-2: settles neither', async () => {
+  test('keeps an append only if the crash comes after it; WORLD-JOURNAL-2: leaves both unsettled', async () => {
     for (const [point, kept] of [
       ['crash.beforeAppend', []],
       ['crash.afterAppend', ['a1']],
@@ -229,7 +229,7 @@ describe('the journal of a world', () => {
     }
   });
 
-  test('keeps nothing from an append that fails', async () => {
+  test('does not keep any part of an append that fails', async () => {
     const { mine, names } = setUp({ 'journal.fails': 1 });
     await expect(mine.append(entry('a', 1))).rejects.toThrow('no room');
     expect(names()).toEqual([]);

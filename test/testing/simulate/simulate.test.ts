@@ -85,7 +85,7 @@ async function failureOf(options: SimulateOptions) {
   throw new Error('No promise was broken');
 }
 
-describe('an app of the user', () => {
+describe("a user's app", () => {
   const checks = [
     function* (record: Parameters<NonNullable<SimulateOptions['checks']>[number]>[0]) {
       const failed = record.effects.filter(({ status }) => status === 'threw');
@@ -170,7 +170,7 @@ describe('subagents that only a tool can start', () => {
     expect(findings.at(-1)).toEqual({ finding: 'by script' });
   });
 
-  test('have observed tools if the app requests this', async () => {
+  test('have their tools observed if the app requests this', async () => {
     const models: SimulateOptions['models'] = {
       work: ({ results }) =>
         results.length > 0
@@ -217,7 +217,7 @@ test('asks the program and the session for unfinished work in each process', asy
   ]);
 });
 
-test("keeps the result of a program's run with an id and breaks no promise", async () => {
+test("keeps the result of a program's run that has an id, without breaking a promise", async () => {
   const ended: string[] = [];
   const app = ({ simulated }: AppContext): SimulatedApp => ({
     ...appOf(() => 'done'),

@@ -13,7 +13,7 @@ runConformance(simulatedVoice({ updatesSession: false }, 'simulated voice withou
 
 // Seed 2418: a session that rotates has two connections, and each model remembers only what was sent on its own
 // connection.
-test('passes the script the memory of the model on its own connection', async () => {
+test("passes the script only the messages that were sent on the model's own connection", async () => {
   const environment = simulatedEnvironment();
   const turns: ConformanceTurn[] = [];
   const { transport } = await simulatedVoice().open({

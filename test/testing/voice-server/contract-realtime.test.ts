@@ -132,7 +132,7 @@ test('lets a client without turn detection commit the audio itself, and then tra
   expect(client.count('response.created')).toBe(0);
 });
 
-test('answers only on request and cannot be interrupted if its detection only reports', async () => {
+test('answers only on request and cannot be interrupted if turn detection only reports', async () => {
   const { call, pass } = stage();
   const first = firstFrame(WIRE);
   first['session'].audio.input.turn_detection = {

@@ -70,7 +70,7 @@ describe('an echo of the loudspeaker in the microphone', () => {
 
 describe('another sound in the microphone', () => {
   test.each([3, 4, 5, 6, 7, 8])(
-    'measures no echo if the user speaks at the same time (%i)',
+    'does not measure an echo if the user speaks at the same time (%i)',
     (seed) => {
       const found = listen({ played: speech(1, 8000), user: speech(seed, 8000) });
       expect(share(found)).toBeLessThan(0.1);
@@ -82,7 +82,7 @@ describe('another sound in the microphone', () => {
     expect(share(found)).toBeLessThan(0.25);
   });
 
-  test('measures no echo in silence', () => {
+  test('does not measure an echo in silence', () => {
     expect(share(listen({ played: speech(1, 8000) }))).toBe(0);
   });
 });

@@ -55,7 +55,7 @@ describe('reframe', () => {
     });
   });
 
-  test('emits frames of 20 ms except the last and neither loses nor moves a sample', async () => {
+  test('emits 20 ms frames except for the last one, without losing or moving a sample', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.int16Array({ maxLength: 1_500 }), { maxLength: 10 }),

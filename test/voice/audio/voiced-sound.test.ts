@@ -26,7 +26,7 @@ describe('the voiced time', () => {
     expect(heard(...times(10, 8000), ...times(20, 600)).voicedMs).toBe(200);
   });
 
-  test('counts nothing in a quiet room', () => {
+  test('does not count anything in a quiet room', () => {
     expect(heard(...times(50, 200)).voicedMs).toBe(0);
   });
 

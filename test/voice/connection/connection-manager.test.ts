@@ -105,7 +105,7 @@ test.each(['events', 'audio'] as const)(
 );
 
 describe('CONNECTION-MANAGER-4: the configuration after a failed transfer', () => {
-  test("reverts to the lead agent's if the model has accepted the new one", async () => {
+  test("reverts to the lead agent's configuration if the model has accepted the new one", async () => {
     const { connections, told, first } = managerOf();
     first.events.next({ type: 'transport.ready' });
     connections.transfer(billing);
@@ -116,7 +116,7 @@ describe('CONNECTION-MANAGER-4: the configuration after a failed transfer', () =
     expect(configured(first)).toEqual(['billing', 'lead']);
   });
 
-  test("remains the lead agent's if the model has refused the transfer", () => {
+  test("remains the lead agent's configuration if the model has refused the transfer", () => {
     const { connections, told, first } = managerOf();
     first.events.next({ type: 'transport.ready' });
     first.autoConfigured = false;
@@ -190,7 +190,7 @@ describe('CONNECTION-MANAGER-3: make before break', () => {
     expect(told.at(-1)).toBe('lost gone');
   });
 
-  test('opens no new connection if the old one is already lost', () => {
+  test('does not open a new connection if the old one is already lost', () => {
     const { connections, told, first, transport } = managerOf(
       new FakeTransport({ updatesSession: false }),
     );
@@ -211,7 +211,7 @@ describe('CONNECTION-MANAGER-3: make before break', () => {
   });
 });
 
-test('CONNECTION-MANAGER-2: sends no command and buffers no audio after a close', () => {
+test('CONNECTION-MANAGER-2: does not send commands or buffer audio after a close', () => {
   const { connections, first } = managerOf();
   connections.close();
   expect(connections.sendAudio(sound, true)).toBe(false);

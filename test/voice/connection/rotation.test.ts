@@ -167,7 +167,7 @@ describe('make before break', () => {
     expect(at(5).isClosed).toBe(false);
   });
 
-  test('configures the new connection with changes made during the rotation', () => {
+  test('applies changes made during the rotation to the new connection', () => {
     const { who, at } = managerOf({});
     at(0).events.next({ type: 'transport.expiring', inMs: 10_000 });
     who.leads = agent('lead, slowly');
@@ -351,7 +351,7 @@ describe("the user's audio", () => {
     expect(connections.takeKeptAudio()).toEqual([]);
   });
 
-  test('CONNECTION-MANAGER-6: repeats audio without a transcript before the buffered audio', () => {
+  test('CONNECTION-MANAGER-6: repeats untranscribed audio before it sends the buffered audio', () => {
     const { connections, who, at } = managerOf({});
     for (const mark of [1, 2]) connections.sendAudio(frame(mark), true);
     for (const mark of [3, 4]) connections.sendAudio(frame(mark), false);

@@ -66,7 +66,7 @@ const called = (responseId: string, callId: string): TransportEvent => ({
   responseId,
 });
 
-test('holds nothing if the utterance can only be meant for the lead agent', () => {
+test('does not hold anything if the utterance can only be meant for the lead agent', () => {
   const { world, held, say, told, happen } = heldOf();
   world.isUndecided = false;
   held.began('r');

@@ -156,7 +156,7 @@ describe('a pause', () => {
     expect(clears()).toBe(1);
   });
 
-  test('LOUDSPEAKER-4: fails if more than the limit would be buffered, until everything has been played', () => {
+  test('LOUDSPEAKER-4: fails beyond the buffer limit until everything buffered has been played', () => {
     const { speaker, say, clears } = loud();
     for (let count = 0; count < 13; count += 1) say('a', 10_000);
     expect(speaker.pause()).toBe(false);

@@ -160,7 +160,7 @@ describe('INTERRUPTIONS-1, INTERRUPTIONS-2: paused speech', () => {
   });
 });
 
-describe('words that do not arrive in time', () => {
+describe('transcripts that do not arrive in time', () => {
   async function withoutWords() {
     const talk = speaking();
     talk.bargeIn.began('u1', 0);

@@ -99,7 +99,7 @@ describe.each([
   });
 });
 
-test('LISTEN-1: leaves the floor with a user who speaks for 45 s, and delivers nothing meanwhile', async () => {
+test('LISTEN-1: leaves the floor with a user who speaks for 45 s and delays all deliveries meanwhile', async () => {
   const { model, environment, session, state, asked, start } = voiceTalk({
     transport: new FakeTransport({ endsUtterances: true }),
   });
@@ -217,7 +217,7 @@ describe('LISTEN-2: a television', () => {
     expect(asked()).toContain('The report is done.');
   });
 
-  test('gets one answer if it is distant and does not hide the user', async () => {
+  test("gets one answer if it is distant, and does not mask the user's speech", async () => {
     const { model, hums, said, events } = await talkWith({ endsUtterances: true });
     const reasons = () =>
       events.flatMap((event) => (event.type === 'utterance.routed' ? [event.reason] : []));

@@ -74,7 +74,7 @@ function repliesOf(answersWords: boolean, answersResults = answersWords) {
 }
 
 describe('REPLIES-1: expected replies', () => {
-  test('cause one request each to a model that speaks when asked', () => {
+  test('each cause one request to a model that speaks when asked', () => {
     const { replies } = repliesOf(false);
     expect(replies.toWords(false)).toBe(true);
     expect([replies.take(), replies.take()]).toEqual([true, false]);

@@ -71,7 +71,7 @@ function stage({ can, script, voice: own, ...options }: StageOptions = {}) {
   };
 }
 
-describe('spoken text of the model', () => {
+describe("the model's spoken text", () => {
   test('SPOKEN-RESPONSE-1: plays sentence by sentence and ends after the last audio', async () => {
     const { environment, begin, write, end, voice, frames, events, soundMs, of } = stage({
       script: { latencyMs: 200 },
@@ -463,7 +463,7 @@ describe("the model's memory", () => {
     ]);
   });
 
-  test('VOICED-MEMORY-2: receives no note about an out-of-band response', async () => {
+  test('VOICED-MEMORY-2: does not receive a note about an out-of-band response', async () => {
     const { environment, connection, begin, write, end, told } = stage({
       can: { deletesItems: false },
       script: { latencyMs: 500 },

@@ -8,7 +8,7 @@ import { z } from 'zod';
 /** Every fault point and what it does. */
 export const FAULT_POINTS = {
   'crash.beforeAppend': 'the process dies before an entry is written',
-  'crash.afterAppend': 'the process dies after an entry was written, before the append returns',
+  'crash.afterAppend': 'the process dies after an entry is written but before the append returns',
   'journal.slow': 'an append takes up to 300 ms longer',
   'journal.fails': 'an append fails; the entry is not written, and may be retried',
   'line.refuses': 'a connection to the voice model cannot be opened',
@@ -32,15 +32,15 @@ export const FAULT_POINTS = {
   'lead.empty': "the lead agent's model ends a response without a word",
   'answer.late': 'the user clicks after the question has ended',
   'answer.twice': 'the user clicks twice, the second time on another option',
-  'consent.lies': 'the model that reads a consent takes words that mean something else for a yes',
-  'page.reloads':
-    'a page reloads after it has carried out a call of a tool, and before it has answered',
+  'consent.lies':
+    'the model that interprets consent mistakes words that mean something else for a yes',
+  'page.reloads': 'a page reloads after it has carried out a tool call but before it has answered',
   'model.fails': 'a model call fails; a retry may succeed',
   'model.slow': 'a model thinks for up to 8 s longer',
   'model.silent': 'a model does not answer for 90 s, and then fails',
   'tool.fails': 'a tool throws before it has done anything',
   'tool.slow': 'a tool takes up to 8 s longer',
-  'tool.hangs': 'a tool never returns, although it has done its work',
+  'tool.hangs': 'a tool does its work but never returns',
   'source.fails': 'an event source fails, up to 5 s after it was started',
   'worker.dies': "an engine's worker dies, up to 4 s after a step started as a job",
 } as const satisfies Readonly<Record<string, string>>;

@@ -104,7 +104,7 @@ describe('users row 8: a second call for the same work', () => {
   });
 
   test(
-    'gets an immediate answer if its call stays open, while the first call still delivers the result',
+    'gets an immediate answer, even if the first call is still open',
     { tags: ['BW26'] },
     async () => {
       const { start, type, states, outputs, waiting, environment, said } = talk('join', null);

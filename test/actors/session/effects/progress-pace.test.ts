@@ -16,7 +16,7 @@ describe('spoken progress', { tags: ['B48', 'RW14'] }, () => {
     expect(said).toEqual([25, 60, 80]);
   });
 
-  test('`milestones`: does not play without a percentage', () =>
+  test('`milestones`: does not play progress that has no percentage', () =>
     expect(new ProgressPace().allows('a', 'milestones', null, 0)).toBe(false));
 
   test('`all`: plays at most once per pace interval for each subagent', () => {

@@ -45,7 +45,7 @@ describe('in a text session', () => {
   );
 
   test(
-    'records the raw result with `turn`, then a user turn with the result, then the reply',
+    '`turn`: records the raw result, then a user turn that contains it, then the reply',
     { tags: ['R32', 'R33'] },
     async () => {
       const histories: unknown[][] = [];
@@ -135,7 +135,7 @@ describe('in a text session', () => {
 });
 
 test(
-  'presents a question to the lead model as a question, and before any results',
+  'presents a question to the lead model as a question, before any results',
   { tags: ['B48'] },
   async () => {
     const { start, use, pause, asked, state } = voiceTalk({
@@ -233,7 +233,7 @@ describe('spoken progress', { tags: ['B39', 'B48', 'R30'] }, () => {
     });
   });
 
-  test('becomes a user turn in a text session with `turn`', { tags: ['R30'] }, async () => {
+  test('`turn`: becomes a user turn in a text session', { tags: ['R30'] }, async () => {
     const { subagent } = counting(['10 of 30']);
     const { start, type, said } = textTalk({
       promptStyle: 'turn',

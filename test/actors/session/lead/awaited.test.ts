@@ -57,7 +57,7 @@ describe('idle', () => {
     await session.idle();
   });
 
-  test('resolves even if the last entry is a snapshot, regardless of the delay', async () => {
+  test('resolves regardless of the delay, even if the last entry is a snapshot', async () => {
     for (let turns = 1; turns <= 8; turns += 1) {
       const environment = simulatedEnvironment();
       const memory = memoryJournal();

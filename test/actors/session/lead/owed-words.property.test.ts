@@ -120,7 +120,7 @@ async function talk(script: readonly string[], greeting: boolean) {
   return { answers, words, said };
 }
 
-test('answers each user message once, always after the latest message that the model has read', async () => {
+test('answers each user message once, in a reply that follows the last message that the model read', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(happening, { maxLength: 24 }),

@@ -74,7 +74,7 @@ async function talk(
   };
 }
 
-describe('TEXT-RESPONSE-1: puts a reply at its start time', () => {
+describe('TEXT-RESPONSE-1: orders a reply by its start time', () => {
   test('puts text before the tool call that follows it', async () => {
     const { type, go, read } = await talk([inline('look', () => 'seen')]);
     await type('Look.');
@@ -150,7 +150,7 @@ describe('messages that arrive before the first word of a reply', () => {
 });
 
 describe('a reply', () => {
-  it('ends without adding text if its text came before a tool call', async () => {
+  it('ends without further text if its text came before a tool call', async () => {
     const { type, go, answers, errors, parts, said } = await talk([inline('note', () => 'noted')]);
     await type('Note it.');
     await go((answer) => answer.text('I have noted it.'));
@@ -182,7 +182,7 @@ describe('a reply', () => {
   });
 });
 
-test("includes a result once, even if the model's reply to it is empty", async () => {
+test("includes a result once, even if the model's reply is empty", async () => {
   const { read, go, session, environment, answers } = await talk();
   session.notifyBackground('The mail has come.');
   await environment.settle();
@@ -206,7 +206,7 @@ describe('a model that stalls', () => {
     expect(said()).toEqual(['Yes.']);
   });
 
-  test('continues past its timeout as long as it shows activity', async () => {
+  test('continues past its timeout as long as the model is active', async () => {
     const { type, go, environment, parts, said } = await talk();
     await type('Think.');
     for (let step = 0; step < 5; step += 1) {
@@ -241,7 +241,7 @@ describe('TEXT-LEAD-4: resumes an answer that an urgent notice interrupted', () 
     },
   );
 
-  test('keeps the reader waiting for the answer', async () => {
+  test('keeps a reader open until the answer is complete', async () => {
     const { go, session, environment } = await talk();
     const read: string[] = [];
     const reading = (async () => {

@@ -50,7 +50,7 @@ describe('TEXT-OUTPUT-1: readers', () => {
     expect(await output.read().parts.next()).toEqual({ done: true, value: undefined });
   });
 
-  test('TEXT-OUTPUT-3: skip the oldest parts when they are too slow, and learn how many were skipped', async () => {
+  test('TEXT-OUTPUT-3: lose the oldest parts when they are too slow, and learn how many they lost', async () => {
     const output = new TextOutput();
     const { parts } = output.read();
     for (let index = 0; index < 10_003; index += 1) output.push(piece(String(index)));
@@ -166,7 +166,7 @@ describe('TEXT-OUTPUT-4: a part that counts as unseen', () => {
     },
   );
 
-  test('waits for the other reader if one reader stops there', async () => {
+  test('waits for the other reader if one reader stops at that part', async () => {
     const output = new TextOutput();
     const { log, fate } = fates();
     const [first, second] = [output.read().parts, output.read().parts];

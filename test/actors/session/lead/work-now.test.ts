@@ -65,7 +65,7 @@ test('shows the latest progress of running work', () =>
     { task: 'ride', progress: '40 %' },
   ]));
 
-test('lists a result that is waiting for other results of its request until it enters the outbox', () => {
+test('keeps listing a finished result while it waits for the other results of its request', () => {
   const parts = ['call_1'];
   expect(workNow(sessionWith([], null, two, { parts }))).toMatchObject({
     finished: [{ task: 'sales', result: 'Sales are up.' }],

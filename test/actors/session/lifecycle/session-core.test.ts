@@ -130,7 +130,7 @@ const asking = {
   config: { interactive: true },
 };
 
-describe('SESSION-RECORDS-1: deletion of ended records (P7)', () => {
+describe('SESSION-RECORDS-1: ended records (P7)', () => {
   test(
     'disappear after calls, results, questions and notices',
     { tags: ['R15', 'BW31'] },
@@ -256,7 +256,7 @@ describe('OUTBOX-7: progress', () => {
     reserved: false,
   });
 
-  test('offers only the latest progress of each subagent, and a repeated report only once', async () => {
+  test('offers only the latest progress of each subagent, and does not offer a repeated report again', async () => {
     const { core, lead, environment, hear, state } = await coreTalk();
     core.receive('session', { type: 'response.requested' });
     for (const [text, id] of [
@@ -306,7 +306,7 @@ describe('an offer', () => {
     expect(state().deliveries).toEqual([expect.objectContaining({ state: 'offered' })]);
   });
 
-  test('ends as abandoned when its delivery is dismissed, and ignores a late end event', async () => {
+  test('ends as abandoned when its delivery is dismissed, even if an end event arrives later', async () => {
     const { core, lead, environment, state } = await coreTalk();
     const deliveryId = core.notifyBackground('A notice');
     await environment.settle();
@@ -319,7 +319,7 @@ describe('an offer', () => {
     expect(state().deliveries[0]).toMatchObject({ state: 'dismissed' });
   });
 
-  test('repeats under a new generation a limited number of times if no response arrives', async () => {
+  test('gets repeated a limited number of times, each with a new generation, if there is no response', async () => {
     const { core, lead, environment, state } = await coreTalk();
     core.notifyBackground('A notice');
     await environment.advance(1000);
@@ -412,7 +412,7 @@ describe('COMMIT-UNIT-2: an event that cannot be handled', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('throws only once for each record of a conversation, without stopping the session', async () => {
+  test('throws once for each record of a conversation, but does not stop the session', async () => {
     let number = 0;
     for (let isOver = false; !isOver && number < 60;) {
       number += 1;

@@ -91,8 +91,8 @@ describe('start', () => {
   });
 });
 
-describe('an id that is used for many sessions, one after another', () => {
-  test('starts and recovers after the journal has dropped earlier sessions with its id', async () => {
+describe('an id that many sessions use, one after another', () => {
+  test('starts and recovers after the journal has dropped the earlier sessions with its id', async () => {
     const environment = simulatedEnvironment();
     const journal = memoryJournal({ keep: 60 });
     const open = async () => {
@@ -132,7 +132,7 @@ describe('SESSION-LIFE-5: start', () => {
   });
 
   test.each(['suspend', 'hibernate'] as const)(
-    'rejects after %s, and the store shows the session as suspended',
+    'rejects after %s, and leaves the session suspended in the store',
     async (leave) => {
       const talk = textTalk();
       await talk.start();
@@ -148,7 +148,7 @@ describe('SESSION-LIFE-5: start', () => {
     },
   );
 
-  test('rejects after a failed connection with the error from the first start', async () => {
+  test("rejects with the first start's error after a failed connection", async () => {
     const journal: Journal = {
       append() {
         throw new JournalError('FENCED', 'taken over', { retryable: false });
@@ -194,7 +194,7 @@ describe('SESSION-LIFE-1: a session that ends during its start', () => {
     await expect(session.start()).rejects.toMatchObject({ code: 'FENCED' });
   });
 
-  test('rejects the start when a subscriber closes it during its recovery', async () => {
+  test('rejects the start when a subscriber closes the session during its recovery', async () => {
     const environment = simulatedEnvironment();
     const journal = memoryJournal();
     const begin = () => {
@@ -268,7 +268,7 @@ describe('a session before start', () => {
     await expect(session.send('hello').next()).rejects.toMatchObject(refusal);
   });
 
-  test('accepts a notice, and delivers it after the start', async () => {
+  test('accepts a notice, and delivers it once the session has started', async () => {
     const { session, start, said } = textTalk();
     session.notifyBackground('The shop is open');
     await start();
@@ -468,7 +468,7 @@ describe('close', () => {
     expect(question()).toMatchObject({ state: 'withdrawn' });
   });
 
-  test('kills subagents whose end the journal refuses, and leaves no question open', async () => {
+  test('kills a subagent whose end the journal refuses, and does not leave its question open', async () => {
     const journal = failingJournal('throws');
     const { session, start, type, environment, state, question } = textTalk({
       journal: {

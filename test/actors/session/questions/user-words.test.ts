@@ -42,7 +42,7 @@ test.each(['the cheaper one', 'asdf', "I don't want it any more", 'economy or pr
 );
 
 test.each(['the cheaper one', 'asdf'])(
-  'USER-WORDS-7: repeats the question once, then passes unclear replies to a tool-less lead agent: %s',
+  'USER-WORDS-7: repeats the question once, then sends unclear replies to a lead without tools: %s',
   (words) => {
     for (const typed of [true, false]) {
       const heard = { typed, leadSettles: false };
@@ -86,7 +86,7 @@ test('P3: accepts only a clear yes or no as the answer to an approval, even afte
   });
 });
 
-test("P3: understands approval in the current lead agent's language", () => {
+test('P3: recognises an approval in the language of the current lead agent', () => {
   const said = (text: string, language?: string) =>
     readUtterance(approval, text, { typed: false, language });
   expect(said('ja, bitte', 'de-AT')).toMatchObject({ answer: { approved: true } });
@@ -115,7 +115,7 @@ test.each([
     );
 });
 
-test('USER-WORDS-3: reads back a yes, but not a no, when several approvals are open', () => {
+test('USER-WORDS-3: asks for confirmation of a yes, but not of a no, if several approvals are open', () => {
   expect(readUtterance(approval, 'approve', { typed: false, approvals: 2 })).toEqual({
     to: 'readBack',
   });

@@ -42,7 +42,7 @@ describe("results of one request's calls", { tags: ['R34'] }, () => {
     );
   });
 
-  test('BATCH-4: arrive immediately and in singular wording if there is only one', async () => {
+  test('BATCH-4: arrive immediately, worded in the singular, if there is only one', async () => {
     const { start, type, finish, told, prompts } = siblingTalk(['flight']);
     await start();
     await type('use flight');
@@ -95,7 +95,7 @@ describe("results of one request's calls", { tags: ['R34'] }, () => {
     expect(told()[0]?.deliveryIds).toHaveLength(2);
   });
 
-  test('P2: do not wait for a call that asks the user; its result comes later', async () => {
+  test('P2: do not wait for a call that asks the user a question', async () => {
     const { start, type, finish, told, question } = siblingTalk(['flight'], {
       subagents: {
         ride: {
@@ -160,7 +160,7 @@ describe('the time limit for waiting', { tags: ['R34', 'R41'] }, () => {
   );
 
   test(
-    'cancels late work with `cancel`, and delivers it with the others as cancelled',
+    '`cancel`: cancels late work, and delivers it with the other results as cancelled',
     { tags: ['R34'] },
     async () => {
       const { start, type, finish, told, prompts, environment, state, session } = siblingTalk(
@@ -302,7 +302,7 @@ describe('P4: consolidated results are not lost', () => {
     expect(told()).toHaveLength(2);
   });
 
-  test('TOOL-CALL-1: answer every call that stayed open exactly once', async () => {
+  test('TOOL-CALL-1: answer every open call exactly once', async () => {
     const answers: unknown[] = [];
     const { start, type, finish, told } = siblingTalk(['flight', 'hotel'], {
       each: { pending: null },

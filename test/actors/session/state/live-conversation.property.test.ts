@@ -23,7 +23,7 @@ const steps = fc.array(
   { maxLength: 40 },
 );
 
-test("LIVE-CONVERSATION-2, LIVE-CONVERSATION-3: returns the conversation's own item for its id", () => {
+test('LIVE-CONVERSATION-2, LIVE-CONVERSATION-3: returns the item that the conversation stores for an id', () => {
   fc.assert(
     fc.property(steps, (all) => {
       const limits = { maxItemChars: MAX_ITEM_CHARS };

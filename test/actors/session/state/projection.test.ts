@@ -85,7 +85,7 @@ describe('EVENT-ORDER-1: an event that a subscriber causes', () => {
   });
 });
 
-test('emits an event but no new state for a fact that is not in the store', async () => {
+test('emits an event, but no new state, for a fact that the store does not contain', async () => {
   const { projection, events, states, environment } = projected();
   projection.emit({ type: 'client.json', data: 1 });
   await environment.settle();

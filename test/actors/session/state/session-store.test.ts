@@ -33,7 +33,7 @@ test('passes each new state to a function or an observer until it unsubscribes',
   expect(told).toEqual(['function connecting', 'observer connecting', 'observer active']);
 });
 
-test('returns an unsubscribe function that works unbound, as `useSelector` requires', () => {
+test('returns an unsubscribe function that works without its object, as `useSelector` requires', () => {
   const { store, replace } = createSessionStore(state, failed);
   const told: unknown[] = [];
   const { unsubscribe } = store.subscribe((snapshot) => told.push(snapshot));

@@ -27,7 +27,7 @@ describe('results as user turns', () => {
     ),
   );
 
-  test('phrase a result, or a result with an error, as the user would', { tags: ['R32'] }, () => {
+  test('phrase a result as the user would, even if it contains an error', { tags: ['R32'] }, () => {
     expect(role).toBe('user');
     expect(promptText(one(result()))).toBe('[Subagent task sub_1 completed]: "Sales are up."');
     expect(promptText(one(result({ error: failure, text: 'Three of five.' })))).toBe(

@@ -180,7 +180,7 @@ async function told(): Promise<readonly JournalEntry[]> {
 
 const corpus = new URL('../../../corpus/stories-1.json', import.meta.url);
 
-test('refuses an event whose step throws at any point, changes nothing, and accepts a retry', async () => {
+test('refuses an event whose step throws, changes nothing, and accepts the event again later', async () => {
   const stories = JSON.parse(readFileSync(corpus, 'utf8')) as FrozenStory[];
   const types = new Map<string, number>();
   let throws = 0;

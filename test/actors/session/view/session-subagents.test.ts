@@ -111,7 +111,7 @@ describe('a subagent that the app or the lead model spawned', () => {
     expect(session.subagents.get(cancelled)?.outcome?.error?.message).toContain('the user');
   });
 
-  test('users row 26: shows up with its descendants, and calls its hooks', async () => {
+  test('users row 26: appears with its descendants, and calls its hooks', async () => {
     const started: string[] = [];
     const { start, spawn, state, environment } = talk(
       {
@@ -132,7 +132,7 @@ describe('a subagent that the app or the lead model spawned', () => {
     ]);
   });
 
-  test('reaches the user even from a grandchild', async () => {
+  test('reaches the user with its question, even from a grandchild', async () => {
     const { start, spawn, session, environment, question } = talk(
       {
         subagents: {
@@ -243,7 +243,7 @@ describe('P8: the grants of a lead agent', () => {
   });
 });
 
-test("run background calls of one kind in sequence, with their history, if the lifetime is 'session'", async () => {
+test("run background calls of one kind in sequence and share their history with lifetime 'session'", async () => {
   let disposed = 0;
   const { start, type, state, environment, close } = textTalk({
     subagents: {

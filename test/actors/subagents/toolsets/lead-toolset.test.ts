@@ -57,7 +57,7 @@ describe('leadTools', () => {
     expect(silent && 'pendingMessage' in silent).toBe(false);
   });
 
-  test('runs any other tool inline, with its caller', async () => {
+  test('runs any other tool inline, and passes the caller to it', async () => {
     let options: object = {};
     const service = fakeService();
     const [echo] = leadTools({
@@ -82,7 +82,7 @@ describe('leadTools', () => {
   });
 
   test(
-    'accepts the parent toolset, in which only the wait tools may run long',
+    'accepts the parent toolset, in which only the wait tools may run for a long time',
     { tags: ['M1'] },
     async () => {
       const service = fakeService();

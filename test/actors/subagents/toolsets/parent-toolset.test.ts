@@ -105,7 +105,7 @@ function callerOn(service: ReturnType<typeof fakeService>) {
 }
 
 describe('spawn_subagent', () => {
-  test('accepts every field, and returns the status spawning', { tags: ['M1'] }, async () => {
+  test('accepts every field, and returns the status "spawning"', { tags: ['M1'] }, async () => {
     const { service, spawn } = parent({
       adapters: { coder: { instructions: 'You write code.', maxSteps: 30 } },
       models: { small: 'a/small' },
@@ -179,14 +179,14 @@ describe('spawn_subagent', () => {
     expect(service.spawned[0]?.config).toMatchObject({ completion: 'turn', name: 'helper' });
   });
 
-  test("inherits the parent's tools by default, and grants none with []", async () => {
+  test("inherits the parent's tools by default, but none of them with []", async () => {
     const { service, spawn } = parent();
     await spawn();
     await spawn({ tools: [] });
     expect(service.spawned.map(({ grant }) => grant)).toEqual([{}, { tools: [] }]);
   });
 
-  test('adds a result for each open call of a fork', async () => {
+  test('adds a result for each open call to the messages of a fork', async () => {
     const { service, spawn } = parent();
     const messages: ModelMessage[] = [
       { role: 'user', content: 'Go' },
@@ -288,7 +288,7 @@ describe('check_subagent', () => {
     }
   });
 
-  test('reports a subagent that is waiting for the user as running, and shows the parent no question', async () => {
+  test('reports a subagent that is waiting for the user as running, and hides the question', async () => {
     const { service, call, spawn } = parent();
     await spawn();
     service.set('sub_1', { state: 'waiting_for_input', step: 1 });
@@ -563,7 +563,7 @@ test(
   },
 );
 
-test("quotes instructions from an earlier version's recipe on one line", () => {
+test("quotes instructions from an earlier version's recipe on a single line", () => {
   const plan = planSpawn({ task: '', contextMode: 'fresh' }, {}, 'Be brief.\n[note x] Obey.');
   if (!plan.ok) throw new Error('Expected a plan');
   const added = plan.config.instructions.split('\n\n').at(-1);

@@ -72,7 +72,7 @@ describe('the tool of a subagent', { tags: ['H1', 'H2'] }, () => {
 });
 
 describe('one call of the tool', { tags: ['H4', 'H5'] }, () => {
-  test("passes on its input, but not the parent's messages", async () => {
+  test("passes on the input, but not the parent's messages", async () => {
     const { service, call } = summarize();
     const running = call(['a', 'b'], { messages: [{ role: 'user', content: 'secret' }] });
     await turn();
@@ -149,7 +149,7 @@ describe('one call of the tool', { tags: ['H4', 'H5'] }, () => {
 });
 
 describe('a child that asks while its parent waits', () => {
-  test('learns that no answer can arrive, and continues', { tags: ['MW1'] }, async () => {
+  test('learns that it cannot get an answer, and continues', { tags: ['MW1'] }, async () => {
     const { service, call } = summarize();
     const running = call(['a']);
     await turn();

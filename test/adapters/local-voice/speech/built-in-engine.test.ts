@@ -10,7 +10,7 @@ afterAll(() => engine.close());
 const RATE_HZ = 24_000;
 
 describe('the built-in engine', () => {
-  test('detects speech window by window, however the audio is split', async () => {
+  test('detects speech window by window, however the audio is divided', async () => {
     const sound = await speak('economy please', { silenceMs: 320 });
     const whole = engine.createDetector(RATE_HZ);
     const windows = await whole.push(sound);

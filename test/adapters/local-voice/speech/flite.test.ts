@@ -37,7 +37,7 @@ describe('Flite', () => {
     }
   });
 
-  test('rejects an unknown voice, and keeps working', async () => {
+  test('rejects an unknown voice, and still accepts known ones', async () => {
     const wrong = flite.speak({ text: 'Hello', voice: '/etc/passwd', speed: 1 });
     await expect(wrong).rejects.toBeInstanceOf(ConfigurationError);
     // The voice still works.

@@ -35,7 +35,7 @@ describe('a speech thread', () => {
     expect(await thread.call('transcribe', speech)).toBe('call 1');
   });
 
-  test('SPEECH-THREAD-1: rejects a call that throws inside the thread, and keeps working', async () => {
+  test('SPEECH-THREAD-1: rejects a call that throws inside the thread, and still handles the next call', async () => {
     const thread = fragileThread();
     await expect(thread.call('forget', { streamId: 1 })).rejects.toThrow('it threw: a bug');
     await thread.start();
@@ -51,7 +51,7 @@ describe('a speech thread', () => {
     await expect(thread.call('transcribe', speech)).rejects.toBeInstanceOf(CancelledError);
   });
 
-  test("SPEECH-THREAD-3: waits for a model's current step to end before it closes", async () => {
+  test("SPEECH-THREAD-3: closes only after the model's current step has ended", async () => {
     const thread = fragileThread();
     const steps = new Int32Array(new SharedArrayBuffer(12));
     const samples = new Int16Array(steps.buffer);

@@ -22,7 +22,7 @@ async function inEmptyFolder(): Promise<string> {
 }
 
 describe('the packages of the built-in voice', () => {
-  test('name the folder and the install command when they are missing', async () => {
+  test('cause an error that names the folder and the install command if they are missing', async () => {
     const folder = await inEmptyFolder();
     const file = () => voiceFile('@ricky0123/vad-web', 'dist/silero_vad_v6.onnx');
     expect(file).toThrow(ConfigurationError);
@@ -32,7 +32,7 @@ describe('the packages of the built-in voice', () => {
     await expect(loadTokenizer()).rejects.toMatchObject({ code: 'MISSING_DEPENDENCY' });
   });
 
-  test('name the file that is missing from them', async () => {
+  test('cause an error that names a missing file', async () => {
     await inEmptyFolder();
     mkdirSync(voiceFolder(), { recursive: true });
     const file = () => voiceFile('@ricky0123/vad-web', 'dist/silero_vad_v6.onnx');
@@ -40,7 +40,7 @@ describe('the packages of the built-in voice', () => {
     expect(file).toThrow(/lack .*silero_vad_v6\.onnx/);
   });
 
-  test('cause an error with the reason when one is damaged', async () => {
+  test('cause an error that gives the reason if a package is damaged', async () => {
     await inEmptyFolder();
     const broken = join(voiceFolder(), 'node_modules', 'onnxruntime-node');
     mkdirSync(broken, { recursive: true });

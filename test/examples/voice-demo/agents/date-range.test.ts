@@ -9,7 +9,7 @@ import {
 // A Friday.
 const now = Date.UTC(2026, 10, 20, 12);
 
-describe('periods in words', () => {
+describe('periods in natural language', () => {
   test.each([
     ['today', '2026-11-20', '2026-11-20'],
     ['yesterday', '2026-11-19', '2026-11-19'],

@@ -100,7 +100,7 @@ test('continues its session in the next process, and asks again before it change
   expect(menu()).toBe('Soup\n');
 });
 
-test('keeps its folder for as long as the conversation exists, and then removes it', () => {
+test('preserves its folder while the conversation exists, and then removes it', () => {
   const kept = mkdtempSync(join(tmpdir(), 'offstage-demo-test-'));
   onTestFinished(() => rmSync(kept, { recursive: true }));
   expect(temporaryFolder(kept).path).toBe(temporaryFolder(kept).path);

@@ -30,7 +30,7 @@ describe('tables', () => {
 });
 
 describe('sales', () => {
-  test('sum the days', () => {
+  test('add up the days of a period', () => {
     const world = createWorld();
     const week = world.sales('2026-11-09', '2026-11-15');
     const first = world.sales('2026-11-09', '2026-11-11');

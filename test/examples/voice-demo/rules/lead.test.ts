@@ -138,7 +138,7 @@ describe('requests', () => {
     expect(said.text).toBe('Working on ride. Working on table.');
   });
 
-  test('handles the complete request and asks for the details that the other one lacks', async () => {
+  test('handles a complete request, and asks for the details that an incomplete one lacks', async () => {
     const { text, calls } = await new Talk().user('Book a ride and make a report for last week');
     expect(text).toBe('Where would you like to go?');
     expect(calls).toEqual([{ toolName: 'generate_report', input: { dateRange: 'last week' } }]);
@@ -395,7 +395,7 @@ describe('notices', () => {
     expect((await talk.respond()).text).toMatch(/^Hello!/);
   });
 
-  test('repeats a result that was not heard when asked to speak again without anything new', async () => {
+  test('repeats a result that the user has not heard if asked to speak when there is no news', async () => {
     const talk = new Talk().note(completedNote('book_ride', 'Your ride is booked.'));
     await talk.respond();
     expect((await talk.respond()).text).toContain('Your ride is booked.');

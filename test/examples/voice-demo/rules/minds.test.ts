@@ -23,14 +23,14 @@ function choose(
 const transport = new FakeTransport();
 
 describe('choice of the model', () => {
-  test("uses the demo's rules and a local voice without a key", async () => {
+  test("uses the demo's rules and a local voice if there is no key", async () => {
     const { model, about } = await choose({}, { transport });
     expect(model.modelId).toBe('rules');
     expect(about.transport).toBe('local-voice');
     expect(about.lead).toContain('no key');
   });
 
-  test('uses OpenAI for everything with its key', async () => {
+  test('uses OpenAI for everything if its key is set', async () => {
     const minds = await choose({ OPENAI_API_KEY: key });
     expect(minds.transport.name).toBe('openai-realtime');
     expect(minds.model.provider).toContain('openai');
@@ -42,7 +42,7 @@ describe('choice of the model', () => {
     });
   });
 
-  test('uses OpenAI for everything with OpenAI Live', async () => {
+  test('uses OpenAI for everything if OpenAI Live is selected', async () => {
     const variables = { TRANSPORT: 'openai-live', OPENAI_API_KEY: key, OPENAI_MODEL: 'gpt-5.6' };
     const minds = await choose(variables);
     expect(minds.transport.name).toBe('openai-live');
@@ -50,7 +50,7 @@ describe('choice of the model', () => {
     expect(minds.about).toMatchObject({ lead: 'gpt-live-1', subagents: 'OpenAI gpt-5.6' });
   });
 
-  test('uses Google for everything with Gemini Live', async () => {
+  test('uses Google for everything if Gemini Live is selected', async () => {
     const variables = {
       TRANSPORT: 'gemini-live',
       GEMINI_API_KEY: key,

@@ -91,7 +91,7 @@ describe('notes of the runtime', () => {
     });
   });
 
-  test('classify notes that must not be announced as background notes', () => {
+  test('classify notes as background notes if they must not be announced', () => {
     expect(readNoteOf(transferNote({ from: 'a', to: 'b' }))).toMatchObject({
       type: 'background',
     });

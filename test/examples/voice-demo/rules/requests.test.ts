@@ -92,7 +92,7 @@ describe('utterances', () => {
   });
 });
 
-describe('contain both of two requests in one sentence', () => {
+describe('yield both requests if one sentence contains two', () => {
   test.each<[string, ...Request[]]>([
     [
       'book a ride to the airport and a sales report for last week',
@@ -118,7 +118,7 @@ describe('contain both of two requests in one sentence', () => {
 });
 
 // On the left is what a recogniser actually transcribed for the sentence on the right.
-describe('contain recognition errors', () => {
+describe('yield the request despite recognition errors', () => {
   test.each<[string, string, ...Request[]]>([
     ['But me and I to the airport,', 'Book me a ride to the airport', ride('the airport')],
     ['But me a right to the air port', 'Book me a ride to the airport', ride('the airport')],
@@ -174,7 +174,7 @@ describe('contain recognition errors', () => {
   });
 });
 
-describe('contain the detail that was asked for', () => {
+describe('yield the detail that was asked for', () => {
   test.each<[Slot, string, ...Request[]]>([
     ['destination', 'the airport', ride('the airport')],
     ['destination', "I'd like to go to the train station", ride('the train station')],
@@ -196,7 +196,7 @@ describe('contain the detail that was asked for', () => {
     expect(understand(utterance, slot)).toEqual(requests);
   });
 
-  test('contain only a well-known place if nothing was asked', () => {
+  test('yield a ride from a place alone only if the place is well known', () => {
     expect(understand('grandmother')).toEqual([unknown]);
     expect(understand('to the airport, please')).toEqual([ride('the airport')]);
   });

@@ -94,7 +94,7 @@ describe('ride_booker', () => {
     );
   });
 
-  test('takes the price from the tool instead of making one up', async () => {
+  test('uses the price that the tool returns, and does not make one up', async () => {
     const { text } = await run(
       rideBooker(workshop()),
       'book_ride',
@@ -122,7 +122,7 @@ describe('ride_booker', () => {
     expect(asked[1]?.question).toContain('"purple"');
   });
 
-  test('books nothing if the user declines', async () => {
+  test('makes no booking if the user declines', async () => {
     const { names, text } = await ride({ userResponse: 'no, neither of them' });
     expect(names).not.toContain('confirm_ride');
     expect(text).toBe('All right, no ride to the airport then.');

@@ -17,7 +17,7 @@ const choose = (variables: Record<string, string>, ...missing: readonly string[]
   chooseVoice({ ...machineWithout(...missing), variables });
 
 describe('selection of the voice', () => {
-  test('uses the local voice without a key or with a custom model', () => {
+  test('uses the local voice if there is no key or if a custom model is set', () => {
     expect(choose({})).toBe('local-voice');
     expect(choose({ OPENAI_API_KEY: '', TRANSPORT: '' })).toBe('local-voice');
     const own = { OPENAI_BASE_URL: 'http://127.0.0.1:11434/v1', OPENAI_API_KEY: key };

@@ -16,7 +16,7 @@ const live = 'wss://api.test/v1/live/sessions';
 const gemini =
   'wss://google.test//ws/google.ai.generativelanguage.v1.GenerativeService.BidiGenerateContent';
 
-test('accepts the right key in every place in which it can be sent', async () => {
+test('accepts the right key everywhere it can be sent', async () => {
   const { dial, pass, server } = stage({ apiKey: 'right' });
   dial('openai-realtime', realtime, { Authorization: 'Bearer right' });
   dial('openai-realtime', realtime, {
@@ -35,7 +35,7 @@ test('accepts the right key in every place in which it can be sent', async () =>
   ]);
 });
 
-test('refuses a wrong key the way each wire does', async () => {
+test("refuses a wrong key in each wire's own way", async () => {
   const { dial, pass, server } = stage({ apiKey: 'right' });
   const wrong = { authorization: 'Bearer wrong' };
   const first = dial('openai-realtime', realtime, wrong);

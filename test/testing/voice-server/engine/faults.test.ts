@@ -178,7 +178,7 @@ describe.each(wires)('the faults of %s', (wire) => {
   });
 });
 
-test('Realtime: refuses responses and a configuration and fails a transcript', async () => {
+test('Realtime: refuses responses and a configuration, and makes a transcript fail', async () => {
   const { call, pass } = stage();
   const { client, model } = await call('openai-realtime');
   model.faults.refuseResponses();
