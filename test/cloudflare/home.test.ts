@@ -9,7 +9,7 @@ import { moment, tellServer } from '../support/homes/stage.ts';
 import { bundle, start } from './support/workerd.js';
 
 // HOME_SEEDS=50 runs more seeds.
-const SEEDS = Number(process.env['HOME_SEEDS'] ?? 5);
+const SEEDS = Number(process.env['HOME_SEEDS'] ?? 3);
 const folder = mkdtempSync(join(tmpdir(), 'offstage-cloudflare-'));
 const worker = join(folder, 'home.mjs');
 let objects = 0;

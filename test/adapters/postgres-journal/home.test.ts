@@ -6,7 +6,7 @@ import { moment, nodeStage, type PlantedFault } from '../../support/homes/stage.
 import { connection, newSchema } from './support.ts';
 
 // HOME_SEEDS=50 runs more seeds.
-const SEEDS = Number(process.env['HOME_SEEDS'] ?? 5);
+const SEEDS = Number(process.env['HOME_SEEDS'] ?? 3);
 /** Short, so that no test waits long, but longer than a loaded machine stalls. No test asserts this duration. */
 const LEASE_MS = 1_500;
 

@@ -43,7 +43,7 @@ export interface HomeConformanceSetup {
   /** The name of the home for error messages. */
   readonly name: string;
   readonly shows: readonly HomeFault[];
-  /** The number of cases with random kills. @defaultValue 5 */
+  /** The number of cases with random kills, of each kind. @defaultValue 5 */
   readonly seeds?: number;
   /** The maximum number of polls. @defaultValue 6,000 */
   readonly patience?: number;

@@ -164,6 +164,40 @@ export const homeScenes: readonly HomeScene[] = [
     },
   },
   {
+    name: 'HOME-3: wakes without a client to send a result that was not heard, once, and tells it to the user who returns',
+    async play(bench) {
+      const ann = await bench.connected();
+      const id = await asked(ann, 'mail-a');
+      ann.client.close();
+      await bench.asleep();
+      const bob = await bench.connected('bob');
+      bench.expect(await bob.answer(id, 'The cheap one'), 'the answer to be taken');
+      bob.client.close();
+      await bench.begun('mail-a/send');
+      await bench.asleep();
+      await bench.killAll();
+      await bench.startAll();
+      await (await bench.connected()).told('mail-a');
+      bench.expectCounts('mail-a', { charge: 1, send: 1 });
+    },
+  },
+  {
+    name: 'HOME-2: does not send a result again after everything is killed while it is being sent',
+    async play(bench) {
+      const release = bench.hold('mail-a/send');
+      const ann = await bench.connected();
+      await ann.say('Do [errand mail-a: charge]');
+      await bench.begun('mail-a/charge');
+      ann.client.close();
+      await bench.begun('mail-a/send');
+      await bench.killAll();
+      release();
+      await bench.startAll();
+      await (await bench.connected()).told('mail-a');
+      bench.expectCounts('mail-a', { charge: 1, send: 1 });
+    },
+  },
+  {
     name: 'HOME-2: restores a sleeping session of more than 2 MB after a kill',
     async play(bench) {
       const ann = await bench.connected();
@@ -238,6 +272,33 @@ export const homeScenes: readonly HomeScene[] = [
     },
   },
 ];
+
+/** A user leaves, and processes die at moments that depend on the seed while results are sent to that user. */
+export function killsWhileAway(seed: number): HomeScene {
+  return {
+    name: `seed ${seed}: sends each unheard result once at most, and loses none, while processes are killed`,
+    async play(bench) {
+      const chance = chanceOf(seed, 'away');
+      const errands = Array.from({ length: 3 }, (_, at) => `mail-${seed}-${at}`);
+      const ann = await bench.connected();
+      const tasks = errands.map((errand) => `[errand ${errand}: look_up, charge]`);
+      await ann.say(`Do ${tasks.join(' and ')}`);
+      ann.client.close();
+      for (let kill = 0; kill < 3; kill += 1) {
+        for (let moments = chance.within(5, 120); moments > 0; moments -= 1) await bench.moment();
+        const node = chance.below(bench.nodes);
+        await bench.stage.kill(node);
+        await bench.stage.start(node);
+      }
+      const again = await bench.connected();
+      for (const errand of errands) {
+        await again.told(errand);
+        for (const what of ['charge', 'send'])
+          bench.expect(bench.count(`${errand}/${what}`) <= 1, `${what} of ${errand} once at most`);
+      }
+    },
+  };
+}
 
 /** Users request errands and answer questions while processes die at moments that depend on the seed. */
 export function randomKills(seed: number): HomeScene {

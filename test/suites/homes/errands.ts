@@ -7,6 +7,7 @@ import { z } from 'zod';
 import type { SubagentConfig } from '../../../src/actors/contracts/config.ts';
 import { defineTool } from '../../../src/actors/session/lead/lead-tools.ts';
 import type { LeadAgent } from '../../../src/actors/session/lead/lead-agent.ts';
+import type { TextSessionOptions } from '../../../src/index.ts';
 import {
   scriptedModel,
   type ScriptedLanguageModel,
@@ -18,12 +19,15 @@ export interface HomeConformanceAgents {
   readonly model: ScriptedLanguageModel;
   readonly agents: readonly [LeadAgent];
   readonly subagentConfigs: Readonly<Record<string, SubagentConfig>>;
+  readonly reach: NonNullable<TextSessionOptions['reach']>;
 }
 
 /** The length of a result from `fill` in characters, slightly below the limit for tool results. */
 export const FILL_CHARS = 240_000;
 /** The time limit for a question from `hurry`. */
 const HURRY_MS = 3_000;
+/** The time after which the result of an errand whose name starts with `mail-` is sent to a user who has left. */
+const UNHEARD_MS = 1_000;
 
 const ERRAND = /\[errand ([\w-]+): ([^[\]]*)\]/gu;
 
@@ -132,6 +136,19 @@ export function homeConformanceAgents(tell: Tell): HomeConformanceAgents {
     subagentConfigs: {
       run: { ...runner, inputTimeout: 3_600_000 },
       hurry: { ...runner, inputTimeout: HURRY_MS },
+    },
+    reach: {
+      channels: {
+        mail: {
+          idempotent: false,
+          async send({ text }) {
+            const [, errand] = /Finished (mail-[\w-]+)/u.exec(text) ?? [];
+            if (errand !== undefined) await tell(`${errand}/send`);
+            return 'sent';
+          },
+        },
+      },
+      steps: [{ afterUnheardMs: UNHEARD_MS, by: 'mail' }],
     },
   };
 }

@@ -8,7 +8,7 @@ import {
   type ConformanceCase,
 } from '../../../src/testing/conformance/transport-conformance.ts';
 import { HomeBench, type HomeConformanceSetup } from './bench.ts';
-import { homeScenes, randomKills } from './cases.ts';
+import { homeScenes, killsWhileAway, randomKills } from './cases.ts';
 
 export type { HomeConformanceSetup, HomeStage } from './bench.ts';
 export { homeConformanceAgents } from './errands.ts';
@@ -34,7 +34,9 @@ const setupSchema = z.strictObject({
 export function homeConformance(setup: HomeConformanceSetup): readonly ConformanceCase[] {
   check('homeConformance(setup)', setupSchema, setup);
   const { seeds = 5 } = setup;
-  const random = Array.from({ length: seeds }, (_, at) => randomKills(at + 1));
+  const random = [randomKills, killsWhileAway].flatMap((scene) =>
+    Array.from({ length: seeds }, (_, at) => scene(at + 1)),
+  );
   return [...homeScenes, ...random].map(({ name, needs = [], play }) => ({
     name,
     skipped: skippedFor(setup.name, setup.shows, needs),
