@@ -318,7 +318,7 @@ const rows: readonly Row[] = [
     limit: 458,
     goal: 250,
   },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 118076, goal: 85_000 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 118261, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),

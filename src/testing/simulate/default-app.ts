@@ -1,8 +1,8 @@
 // The default app of `offstage simulate`. It has two lead agents. Its subagents look things up, ask questions, need
 // consent, and have effects that must not happen twice. For some seeds, the app also has some of these: steps on an
 // engine, subagents of subagents, a service whose agent examines external events, a program that runs errands with
-// subagents, tools that run on the user's pages, a tool that takes minutes, or a language in which a model interprets
-// consent.
+// subagents, tools that run on the user's pages, a tool that takes minutes, a language in which a model interprets
+// consent, or channels that reach an absent user.
 
 import { tool } from 'ai';
 import { z } from 'zod';
@@ -126,6 +126,7 @@ const JOBS = 0.3;
 const AT_PAGES = 0.25;
 const SLOW_TOOLS = 0.2;
 const READ_BY_MODELS = 0.3;
+const REACHES = 0.4;
 
 /** The app that `simulate` plays by default: two lead agents, and subagents that look things up, ask and book. */
 export function defaultApp(context: AppContext): SimulatedApp {
@@ -151,6 +152,7 @@ export function defaultApp(context: AppContext): SimulatedApp {
     agents: agents.map(changed),
     subagentConfigs: atPages ? Object.fromEntries(configs) : subagentConfigs,
     ...(isRead && { consentModel: scriptedModel([]) }),
+    ...(chance.happens(REACHES) && { reach: channelsOf(context.seed, chance) }),
   };
 }
 
@@ -163,6 +165,26 @@ function toolAtPages(chance: Chance) {
     idempotent: chance.happens(0.3),
     resultSchema: z.object({ seen: z.string() }),
     timeoutMs: chance.pick([20_000, 120_000]),
+  };
+}
+
+/** A channel that sends a message with the same key only once, and one that may send it again. */
+function channelsOf(seed: number, chance: Chance): NonNullable<SimulatedApp['reach']> {
+  return {
+    channels: {
+      mail: { idempotent: true, timeoutMs: 20_000, send: async () => 'sent' },
+      push: {
+        idempotent: false,
+        timeoutMs: 20_000,
+        send: async ({ key }) => chanceOf(seed, 'push', key).pick(['sent', 'delivered', 'read']),
+      },
+    },
+    steps: [
+      { afterUnheardMs: chance.within(1, 5000), by: 'mail' },
+      { afterUnheardMs: chance.within(5000, 20_000), by: 'push' },
+    ],
+    // The clock of a run starts at 22:13.
+    ...(chance.happens(0.2) && { quiet: { from: '22:13', to: '22:14', timeZone: 'Etc/UTC' } }),
   };
 }
 

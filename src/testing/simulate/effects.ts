@@ -9,9 +9,9 @@ import { delegates } from '../../actors/model/tool-flags.ts';
 import type { Faults } from './faults.ts';
 import type { SimulatedProcess } from '../doubles/simulated-process.ts';
 import type { ToolDefinition } from '../../actors/contracts/lead-tool.ts';
-import type { Effect } from './log/log.ts';
-
-const SLOW_MS = 8000;
+import type { ReachChannel } from '../../actors/ports/reach-channel.ts';
+import { SLOW_MS } from './log/fault-points.ts';
+import { CHANNEL, type Effect } from './log/log.ts';
 
 interface CallOptions {
   readonly toolCallId: string;
@@ -68,6 +68,29 @@ export class Effects {
           isIdempotent: definition.idempotent === true,
           needsApproval: false,
         }),
+    };
+  }
+
+  /** Watches a channel, whose messages are effects too: `callId` is the delivery, and `tool` the channel. */
+  watchChannel(name: string, channel: ReachChannel, process: SimulatedProcess): ReachChannel {
+    return {
+      ...channel,
+      send: async (item, links, signal) => {
+        let receipt: Awaited<ReturnType<ReachChannel['send']>> = 'sent';
+        const send = async (): Promise<void> => {
+          receipt = await channel.send(item, links, signal);
+        };
+        await this.run(process, send, {
+          key: item.key,
+          tool: `${CHANNEL}${name}`,
+          input: item,
+          callId: item.deliveryId,
+          subagentId: null,
+          isIdempotent: channel.idempotent,
+          needsApproval: false,
+        });
+        return receipt;
+      },
     };
   }
 

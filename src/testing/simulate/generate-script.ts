@@ -42,14 +42,21 @@ export function generateSteps(
     const means = index === 0 && working.length > 0 ? working : tools;
     return { at, ...actionOf(kind, index, chance, means, agents) };
   });
-  const further = app.steering === false ? [] : furtherSteps(seed, made, working, spanMs);
+  const further = [
+    ...(app.steering === false ? [] : furtherSteps(seed, made, working, spanMs)),
+    ...laterSteps(seed, spanMs),
+  ];
   return [...made, ...further].toSorted((a, b) => a.at - b.at);
 }
 
 /** The share of scripts that contain such steps. */
 const STEERS = 0.2;
 const IN_PIECES = 0.2;
+const SCHEDULES = 0.3;
+const READS = 0.5;
 const PAUSE_MS = 4000;
+const MIN_EVERY_MS = 8000;
+const MAX_IN_MS = 30_000;
 
 /** In some scripts, the user steers a task, or continues a request that a model may already have acted on. */
 function furtherSteps(
@@ -79,7 +86,24 @@ function furtherSteps(
   return further;
 }
 
-type Kind = Exclude<Step['do'], 'say'> | 'ask' | 'chat';
+/** In some scripts, the app schedules notices, or the user reads messages that channels have sent. */
+function laterSteps(seed: number, spanMs: number): readonly Step[] {
+  const chance = chanceOf(seed, 'later steps');
+  const later: Step[] = [];
+  if (chance.happens(SCHEDULES))
+    for (let nth = 1; nth <= chance.within(1, 2); nth += 1)
+      later.push({
+        at: chance.below(spanMs),
+        do: 'schedule',
+        text: `Time number ${nth}`,
+        inMs: chance.within(1, MAX_IN_MS),
+        ...(chance.happens(0.3) && { everyMs: chance.within(MIN_EVERY_MS, MAX_IN_MS) }),
+      });
+  if (chance.happens(READS)) later.push({ at: chance.below(spanMs), do: 'read', nth: 0 });
+  return later;
+}
+
+type Kind = Exclude<Step['do'], 'say' | 'schedule' | 'read'> | 'ask' | 'chat';
 
 function kindsOf(session: 'text' | 'voice', agents: number, disasters: boolean): readonly Kind[] {
   return [

@@ -27,9 +27,9 @@ import {
   type ScriptedStep,
 } from '../doubles/scripted-model.ts';
 import type { Faults } from './faults.ts';
+import { SLOW_MS } from './log/fault-points.ts';
 import type { SimulatedProcess } from '../doubles/simulated-process.ts';
 
-const SLOW_MS = 8000;
 const SILENT_MS = 90_000;
 const THINKING_MS = 1500;
 /** A service's agent may have nothing to report. */

@@ -6,7 +6,7 @@
 
 import { THE_LEAD } from '../../actors/contracts/service-types.ts';
 import type { SessionState } from '../../actors/contracts/session-views.ts';
-import { FINAL, OVER, type RunRecord } from './log/log.ts';
+import { CHANNEL, FINAL, OVER, type RunRecord } from './log/log.ts';
 import type { Script, Step } from './log/script.ts';
 import { World, type WorldOptions } from './world.ts';
 
@@ -80,8 +80,15 @@ async function untilCalm(world: World, limitMs: number): Promise<void> {
   for (let ms = 0, calmMs = 0; ms < limitMs && calmMs < CALM_MS; ms += ROUND_MS) {
     await world.environment.advance(ROUND_MS);
     world.listens(ROUND_MS);
+    if (!world.faults.isArmed) stopRepeating(world);
     calmMs = unfinished(world).length > 0 ? 0 : calmMs + ROUND_MS;
   }
+}
+
+/** Ends the schedules that repeat, so that the run can finish. */
+function stopRepeating({ session, state }: World): void {
+  for (const { key, everyMs } of state?.schedules ?? [])
+    if (everyMs !== undefined) session?.unschedule(key).catch(() => {});
 }
 
 /** Repeats one of the user's requests if no subagent has started, for example because the request was lost. */
@@ -131,6 +138,18 @@ function perform(world: World, step: Step): void {
       if (id !== undefined) session?.subagents.service.send(id, { content, mode }, THE_LEAD);
       break;
     }
+    case 'schedule': {
+      const { text: say, inMs, everyMs } = step;
+      const at = world.environment.clock.now() + inMs;
+      session?.schedule({ key: say, say, ...(everyMs ? { everyMs } : { at }) }).catch(() => {});
+      break;
+    }
+    case 'read': {
+      const sent = world.effects.all.filter(({ tool }) => tool.startsWith(CHANNEL));
+      const { key } = nthOf(sent, step.nth) ?? {};
+      if (key !== undefined) session?.reached(key, 'read').catch(() => {});
+      break;
+    }
     case 'transfer':
       void session?.transfer(step.to);
       break;
@@ -175,6 +194,7 @@ function unfinished(world: World): readonly string[] {
     ...state.deliveries.flatMap(({ deliveryId, kind, state: now }) =>
       kind === 'question' || FINAL.has(now) ? [] : [`the ${kind} ${deliveryId} is ${now}`],
     ),
+    ...state.schedules.map(({ key, state: now }) => `the schedule ${key} is ${now}`),
     ...session.services
       .list()
       .flatMap(({ name, state: now, waiting }) =>

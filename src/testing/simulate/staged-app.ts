@@ -58,6 +58,13 @@ export function appIn(stage: AppStage, process: SimulatedProcess): SimulatedApp 
     agent: configIn(stage, process, agent),
     eventSources: eventSources.map((source) => sourceIn(stage, source)),
   }));
+  const channelsIn = (channels: NonNullable<SimulatedApp['reach']>['channels']) =>
+    Object.fromEntries(
+      Object.entries(channels).map(([name, channel]) => [
+        name,
+        effects.watchChannel(name, channel, process),
+      ]),
+    );
   return {
     ...app,
     ...(services && { services }),
@@ -68,6 +75,7 @@ export function appIn(stage: AppStage, process: SimulatedProcess): SimulatedApp 
         consentScript(() => faults.strikes('consent.lies') !== null),
       ),
     }),
+    ...(app.reach && { reach: { ...app.reach, channels: channelsIn(app.reach.channels) } }),
     agents,
     subagentConfigs: Object.fromEntries(configs),
   };

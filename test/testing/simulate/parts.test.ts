@@ -108,6 +108,9 @@ describe('scripts', () => {
     steps: [
       { at: 0, do: 'say', words: 'Please use research', calls: ['research'] },
       { at: 1500, do: 'crash' },
+      { at: 1500, do: 'schedule', text: 'It is noon', inMs: 500 },
+      { at: 1500, do: 'schedule', text: 'Drink', inMs: 500, everyMs: 9000 },
+      { at: 2000, do: 'read', nth: 1 },
     ],
     strikes: [{ point: 'line.drops', occurrence: 22 }],
   };
@@ -122,6 +125,9 @@ describe('scripts', () => {
         'Seed 7, by voice.',
         '     0.000 s  the user says "Please use research" (and means research)',
         '     1.500 s  the process is killed',
+        '     1.500 s  the app schedules "It is noon" in 500 ms',
+        '     1.500 s  the app schedules "Drink" every 9000 ms',
+        '     2.000 s  the user reads message 1 of those that were sent',
         'What goes wrong:',
         '  line.drops, the 22nd time it could: the connection is lost, up to 3 s after the model started to speak or listen',
       ].join('\n'),

@@ -9,6 +9,7 @@ import { SubagentTree } from '../../../src/actors/subagents/subagent-tree.ts';
 import { Projection } from '../../../src/actors/session/state/projection.ts';
 import { SessionRecords } from '../../../src/actors/session/state/session-records.ts';
 import { LeadAgents } from '../../../src/actors/session/lead/lead-agents.ts';
+import { SessionEffects } from '../../../src/actors/session/effects/session-effects.ts';
 import { TextOutput } from '../../../src/actors/session/lead/text-output.ts';
 import { TurnChart } from '../../../src/actors/session/lead/turn-chart.ts';
 import { SessionUnit } from '../../../src/actors/session/unit/session-unit.ts';
@@ -154,7 +155,106 @@ const stall: SimulatedAppLike = () => ({
   },
 });
 
+/** Changes or suppresses (`null`) the steps that a session takes for its events. */
+function changedSteps(step: (unit: SessionUnit, actor: string, event: Taken) => Taken | null) {
+  const { apply } = SessionUnit.prototype;
+  return patched(
+    SessionUnit.prototype,
+    'apply',
+    function (this: SessionUnit, ...[actor, event]: Parameters<typeof apply>) {
+      const taken = step(this, actor, event);
+      if (taken) apply.call(this, actor, taken);
+    },
+  );
+}
+
 const planted: readonly Planted[] = [
+  {
+    fault: 'a delivery is told while a channel is sending it',
+    session: 'text',
+    breaks: ['P4'],
+    plant: () =>
+      changedSteps((unit, actor, event) => {
+        const deliveryId = actor.slice('reach:'.length);
+        const { at } = event;
+        const unclaim = { type: 'outbox.unclaim', deliveryId, at };
+        if (event.type === 'reach.claimed') unit.apply('outbox', unclaim);
+        return event;
+      }),
+  },
+  {
+    fault: 'a delivery is sent after the user has heard it',
+    session: 'text',
+    breaks: ['P4'],
+    plant() {
+      const { joined } = SessionEffects.prototype;
+      const known = new Map<string, ReturnType<typeof joined>>();
+      const undo = [
+        changedSteps((_unit, _actor, event) => (event.type === 'reach.heard' ? null : event)),
+        patched(SessionEffects.prototype, 'joined', function (this: SessionEffects, id: string) {
+          const found = joined.call(this, id) ?? known.get(id);
+          known.set(id, found);
+          return found;
+        }),
+      ];
+      return () => undo.forEach((each) => each());
+    },
+  },
+  {
+    fault: 'the last step of a delivery is followed by its first one',
+    session: 'text',
+    breaks: ['P4'],
+    plant: () =>
+      changedEvents((_, event) =>
+        event.type === 'reach.ended' && 'next' in event && event.next === null
+          ? { next: { step: 0, by: 'mail', afterMs: 0, dueAt: event.at + 1000 } }
+          : {},
+      ),
+  },
+  {
+    fault: 'a message is not the same when it is sent again',
+    session: 'text',
+    breaks: ['P4'],
+    plant() {
+      const { joined } = SessionEffects.prototype;
+      let times = 0;
+      return patched(
+        SessionEffects.prototype,
+        'joined',
+        function (this: SessionEffects, id: string) {
+          const found = joined.call(this, id);
+          return found && { ...found, text: `${found.text} ${(times += 1)}` };
+        },
+      );
+    },
+  },
+  {
+    fault: 'a time that was due is due again in the next process',
+    session: 'text',
+    breaks: ['P6'],
+    plant: () =>
+      changedSteps((unit, _actor, event) =>
+        event.type === 'deadline.schedule' && unit.unit.isPaused ? null : event,
+      ),
+  },
+  {
+    fault: 'the words of a schedule are lost',
+    session: 'text',
+    breaks: ['P4'],
+    plant: () =>
+      changedSteps((_unit, actor, event) =>
+        actor === 'notices' && 'label' in event && event.label === 'REMINDER' ? null : event,
+      ),
+  },
+  {
+    fault: 'a process forgets the schedules of the process before it',
+    session: 'text',
+    breaks: ['P9'],
+    plant: () =>
+      changedSteps((unit, _actor, event) =>
+        event.type === 'schedule.set' && unit.unit.isPaused ? null : event,
+      ),
+  },
   {
     fault: 'an approval that was taken back still lasts',
     session: 'text',

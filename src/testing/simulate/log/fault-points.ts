@@ -5,6 +5,9 @@
 
 import { z } from 'zod';
 
+/** The maximum delay of a slow model, tool or channel. */
+export const SLOW_MS = 8000;
+
 /** Every fault point and what it does. */
 export const FAULT_POINTS = {
   'crash.beforeAppend': 'the process dies before an entry is written',

@@ -65,7 +65,7 @@ export interface RunRecord {
   readonly app: SimulatedApp;
   /** The run's log. */
   readonly log: readonly LogEntry[];
-  /** The tool runs. */
+  /** The tool runs, and the messages that channels sent. */
   readonly effects: readonly Effect[];
   /** The audio that a voice client has actually played, in all processes. */
   readonly plays: readonly Play[];
@@ -122,6 +122,9 @@ export const OVER: ReadonlySet<string> = new Set([
   'superseded',
 ]);
 export const FINAL: ReadonlySet<string> = new Set(['delivered', 'dismissed', 'dropped']);
+
+/** The prefix of a channel's name in an effect. */
+export const CHANNEL = 'channel ';
 
 const MAX_CHARS = 200;
 

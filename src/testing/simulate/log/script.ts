@@ -39,6 +39,16 @@ const stepSchema = z.discriminatedUnion('do', [
     text: words,
     mode: z.enum(['queue', 'steer', 'interrupt']),
   }),
+  /** The app sets a schedule that posts a notice after this time or, with `everyMs`, again and again. */
+  z.strictObject({
+    at,
+    do: z.literal('schedule'),
+    text: words,
+    inMs: z.number().min(1),
+    everyMs: z.number().min(1000).optional(),
+  }),
+  /** The user reads one of the messages that channels have sent. */
+  z.strictObject({ at, do: z.literal('read'), nth }),
   z.strictObject({ at, do: z.literal('transfer'), to: words }),
   z.strictObject({ at, do: z.literal('leave') }),
   z.strictObject({ at, do: z.literal('attach') }),
@@ -138,6 +148,12 @@ export function stepInWords(step: Step): string {
       return `the user dismisses delivery ${step.nth} of those that wait`;
     case 'message':
       return `the app tells subagent ${step.nth} of those that work ${JSON.stringify(step.text)} (${step.mode})`;
+    case 'schedule': {
+      const when = step.everyMs === undefined ? `in ${step.inMs} ms` : `every ${step.everyMs} ms`;
+      return `the app schedules ${JSON.stringify(step.text)} ${when}`;
+    }
+    case 'read':
+      return `the user reads message ${step.nth} of those that were sent`;
     case 'transfer':
       return `the app hands over to ${step.to}`;
     case 'leave':

@@ -7,12 +7,14 @@ import { authority, bounded, endings, families, nothingTwice, services } from '.
 import type { Broken, PromiseCheck } from './broken.ts';
 import { answered } from './answered.ts';
 import {
+  channels,
   deliveries,
   heldUp,
   interruptions,
   questions,
   deliveredOnce,
   requests,
+  schedules,
 } from './conversation.ts';
 import type { SessionEvent, TranscriptItem } from '../../../actors/contracts/session-views.ts';
 
@@ -27,6 +29,8 @@ const checks: readonly PromiseCheck[] = [
   interruptions,
   requests,
   answered,
+  channels,
+  schedules,
   nothingTwice,
   bounded,
   authority,
@@ -132,6 +136,11 @@ function stillDue(log: readonly LogEntry[]): ReadonlyMap<string, string> {
         for (const deliveryId of underWay) due.delete(deliveryId);
       else if (event.type === 'delivery.shown' || event.type === 'delivery.dismissed')
         due.delete(event.deliveryId ?? '');
+      else if (event.type === 'deadline.schedule')
+        // The notice of this time replaces the notice of the time before.
+        for (const deliveryId of due.keys())
+          if (deliveryId.startsWith(`${entry.entry.actor.replace('schedule:', '')}@`))
+            due.delete(deliveryId);
     }
   }
   return due;

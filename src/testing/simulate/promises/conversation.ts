@@ -1,4 +1,4 @@
-// The promises about the conversation: questions, deliveries and interruptions.
+// The promises about the conversation: questions, deliveries, interruptions, channels and schedules.
 
 import { callKey, propertiesOf } from '../../../values/json.ts';
 import type {
@@ -8,7 +8,16 @@ import type {
 } from '../../../actors/contracts/session-views.ts';
 import { isPlainYes, plain, saysYes } from '../../conformance/words.ts';
 import type { SpawnedEvent } from '../../../actors/subagent/subagent-events.ts';
-import { eventsOf, OVER, upToClosing, type LogEntry, type RunRecord } from '../log/log.ts';
+import { SLOW_MS } from '../log/fault-points.ts';
+import {
+  CHANNEL,
+  eventsOf,
+  FINAL,
+  OVER,
+  upToClosing,
+  type LogEntry,
+  type RunRecord,
+} from '../log/log.ts';
 import type { Broken } from './broken.ts';
 import { spawnedIn } from './subagents.ts';
 import type { Play } from '../../conformance/loudspeaker.ts';
@@ -172,8 +181,14 @@ function stateOf(book: ReadonlyMap<string, Asked>, requestId: string): string {
 
 /** A client counts whole frames, and a session treats an item as heard from 90 % on. */
 const HEARD_FRACTION = 0.89;
-/** A delivery may be dropped for these reasons, which come from the app or the user. */
-const MAY_DROP: ReadonlySet<string> = new Set(['expired', 'withdrawn', 'superseded', 'cancelled']);
+/** A delivery may be dropped for these reasons, which come from the app or the user, or from its next due time. */
+const MAY_DROP: ReadonlySet<string> = new Set([
+  'expired',
+  'withdrawn',
+  'superseded',
+  'cancelled',
+  'replaced',
+]);
 
 /**
  * P4: heard. A delivery that counts as heard was played or shown to the end. It is not repeated, and it is not dropped
@@ -464,4 +479,72 @@ function isRestOf(task: SpawnedEvent['task'], before: SpawnedEvent['task']): boo
   const isLonger = (value: unknown, at: number): boolean =>
     typeof value === 'string' && value.startsWith(`${String(begun[at])}, and number `);
   return task.toolName === before.toolName && Object.values(task.args).some(isLonger);
+}
+
+/**
+ * P4: a delivery is not sent while it is being told, and not after it has ended; a question is not sent after it has
+ * ended. The steps of a delivery are taken in their order, and each attempt at a step sends the same delivery.
+ */
+export function* channels({ log, effects }: RunRecord): Iterable<Broken> {
+  const endedAt = new Map<string, number>();
+  for (const entry of log) {
+    if (entry.kind !== 'event') continue;
+    const { at, event } = entry;
+    if (event.type === 'question.changed' && OVER.has(event.question.state))
+      endedAt.set(event.question.requestId, endedAt.get(event.question.requestId) ?? at);
+    if (event.type !== 'delivery.changed') continue;
+    const { deliveryId, kind, state, reach } = event.delivery;
+    if (FINAL.has(state) && kind !== 'question')
+      endedAt.set(deliveryId, endedAt.get(deliveryId) ?? at);
+    if ((state === 'offered' || state === 'playing') && reach?.state === 'sending')
+      yield { promise: 'P4', what: `${deliveryId} was ${state} while ${reach.by} was sending it` };
+  }
+  const steps = new Map<string, number>();
+  const texts = new Map<string, string>();
+  for (const { tool, key, callId, input, at } of effects) {
+    if (!tool.startsWith(CHANNEL)) continue;
+    const broken = (what: string): Broken => ({ promise: 'P4', what: `${tool} (${key}) ${what}` });
+    const step = Number(key.slice(key.lastIndexOf('/') + 1));
+    const ended = endedAt.get(callId);
+    // A slow channel may not notice in time that its message is no longer needed.
+    if (ended !== undefined && at > ended + SLOW_MS)
+      yield broken(`sent it ${at - ended} ms after it had ended`);
+    if (step < (steps.get(callId) ?? 0)) yield broken(`came after step ${steps.get(callId)}`);
+    steps.set(callId, step);
+    const text = JSON.stringify(input);
+    if ((texts.get(key) ?? text) !== text) yield broken(`sent ${texts.get(key)}, and then ${text}`);
+    texts.set(key, text);
+  }
+}
+
+/**
+ * P4: each due time of a schedule posts its notice. P6: a time is due only once. P9: a schedule that is in the journal
+ * becomes due, even if the process dies.
+ */
+export function* schedules({ log, state }: RunRecord): Iterable<Broken> {
+  const seen = upToClosing(log);
+  const posted = new Set(
+    eventsOf(log, 'delivery.changed').map(({ event }) => event.delivery.deliveryId),
+  );
+  const set = new Set<string>();
+  const due = new Set<string>();
+  for (const entry of seen) {
+    if (entry.kind !== 'kept') continue;
+    const { actor, event } = entry.entry;
+    const { schedule, dueAt } = propertiesOf(event);
+    if (event.type === 'schedule.set') set.add(String(propertiesOf(schedule)['key']));
+    if (event.type === 'schedule.cancelled') set.delete(actor.replace('schedule:', ''));
+    if (event.type !== 'deadline.schedule') continue;
+    const key = actor.replace('schedule:', '');
+    const id = `${key}@${String(dueAt)}`;
+    if (due.has(id)) yield { promise: 'P6', what: `the schedule ${id} was due twice` };
+    due.add(id);
+    set.delete(key);
+  }
+  for (const id of due)
+    if (!posted.has(id)) yield { promise: 'P4', what: `the schedule ${id} was due, and not told` };
+  const known = new Set(state?.schedules.map(({ key }) => key));
+  for (const key of set)
+    if (state && !known.has(key))
+      yield { promise: 'P9', what: `the schedule ${key} was forgotten` };
 }

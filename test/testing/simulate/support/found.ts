@@ -40,4 +40,10 @@ export const found: readonly {
     why: 'P4: an urgent notice is told while a connection expires',
     json: '{"seed":2418,"session":"voice","steps":[{"at":0,"do":"say","words":"Please use shopping and watching, request 0","calls":["shopping","watching"]}],"strikes":[{"point":"line.refuses","occurrence":1},{"point":"journal.fails","occurrence":6},{"point":"user.bargesIn","occurrence":4},{"point":"line.drops","occurrence":7},{"point":"user.bargesIn","occurrence":7},{"point":"crash.afterAppend","occurrence":90},{"point":"user.bargesIn","occurrence":14},{"point":"line.expires","occurrence":14}]}',
   },
+  {
+    // The plan of the question had ended when a channel reported that the question was read.
+    why: 'P6: a question that was read in a channel is asked again',
+    json: '{"seed":23,"session":"text","steps":[{"at":19279,"do":"leave"}],"strikes":[]}',
+    isNew: true,
+  },
 ];
