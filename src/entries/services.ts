@@ -1,4 +1,4 @@
-// The entry `offstage/services`: agents that watch event sources.
+// The entry point `offstage/services`: agents that watch event sources.
 
 export { pollingSource } from '../actors/services/polling-source.ts';
 export type { Polled } from '../actors/services/polling-source.ts';

@@ -47,8 +47,8 @@ export type Match =
       readonly doubt?: true;
     }
   /**
-   * `more`: set if another request follows; the request is passed to the lead agent. `always`: set if the user also
-   * asks not to be asked again.
+   * `more`: set if another request follows, which is passed to the lead agent. `always`: set if the user also asks not
+   * to be asked again.
    */
   | { readonly kind: 'approved'; readonly more?: true; readonly always?: true }
   | { readonly kind: 'denied'; readonly more?: true }

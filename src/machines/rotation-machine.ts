@@ -51,7 +51,7 @@ interface RotationContext extends RotationInput {
   readonly retryAt: number;
 }
 
-/** Facts at the time of an event that the machine cannot determine itself. */
+/** Facts, as of the time of an event, that the machine cannot determine itself. */
 export interface RotationNow {
   readonly at: number;
   /** Both parties are silent, and neither is about to speak. */

@@ -177,7 +177,7 @@ export type WaitCause =
   | 'validation'
   /** The work for the call or the event is accepted or refused. */
   | 'admission'
-  /** The subagent for the call or the event ends. */
+  /** Ends the subagent that works on the call or the event. */
   | 'result'
   /** The other calls of the same request (such as `on`) end, because their results are reported together. */
   | 'siblings'
@@ -267,7 +267,7 @@ function wait(of: Wait['of'], id: string, why: Why): Wait {
   return { of, id, on: null, until: null, by: null, because: null, ...why };
 }
 
-/** Returns the same wait, but for another part. */
+/** Returns a copy of this wait for another part. */
 function sameAs({ cause, on, until, by, sentence, because }: Wait): Why {
   return { cause, on, until, by, sentence, because };
 }

@@ -45,7 +45,7 @@ describe('the workflow in the sandbox, without a server', () => {
     await replay(JSON.parse(text));
   });
 
-  test('refuses a history of another workflow', async () => {
+  test('refuses a history that comes from another workflow', async () => {
     const [name = ''] = await readdir(histories);
     const text = await readFile(join(histories, name), 'utf8');
     const other = fileURLToPath(new URL('support/other-workflows.js', import.meta.url));

@@ -210,7 +210,7 @@ describe('an example of the outbox', () => {
     expect(stage.told()).toEqual([['offer', { deliveryId: 'ride', generation: 3, attempt: 1 }]]);
   });
 
-  test('does not count an offer that the user interrupts as a transport failure', async () => {
+  test('does not treat an offer interrupted by the user as a transport failure', async () => {
     const spoken = { type: 'utterance.ended' } as const;
     for (const isLate of [false, true]) {
       const stage = waiting();

@@ -207,7 +207,7 @@ describe('a lead model', () => {
     expect(result()?.text).toBe('Got {"userResponse":"Economy","optionId":"economy"}');
   });
 
-  test('SETTLE-1: cannot answer with an utterance that it has already replied to', async () => {
+  test('SETTLE-1: cannot use an utterance as an answer after replying to it', async () => {
     const { type, question, settled } = await begun(
       settling('so?', settle('answer', { optionId: 'economy', quote: 'the cheaper one' })),
     );

@@ -128,7 +128,7 @@ describe.each(both)(
       expect(told()).toEqual([['flight', 'hotel'], ['car']]);
     });
 
-    test('arrive in one reply when `cancel` stops the slow subagents at the ceiling', async () => {
+    test('arrive in one reply when `cancel` stops the slow subagents at the time limit', async () => {
       const { start, spawn, finish, told, prompts, environment, state } = spawningTalk(toolset, {
         consolidation: { atCeiling: 'cancel' },
       });

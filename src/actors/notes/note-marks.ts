@@ -14,7 +14,7 @@
 //   MARK-3. A note has the same mark each time it is written, and no two notes share a mark.
 //   MARK-4. If notes have the system role, their quotations have the user role.
 //   MARK-5. An adapter that adds notes for the model writes them with the session's marks (`TransportContext.notes`).
-//   MARK-6. A quotation has its note's mark, unless it is the line directly below the note in a message with the user role.
+//   MARK-6. A quotation carries the mark of its note, except directly below the note in a user message.
 
 import type { JSONValue, ModelMessage } from 'ai';
 import { quoted, turnLine, type Note, type Prompt } from './note.ts';

@@ -508,7 +508,7 @@ class ReplayedSession {
     of: [],
     items: [],
   };
-  /** The approvals that the latest entry ended. */
+  /** The approvals that ended with the latest entry. */
   #ended: readonly AnsweredQuestion[] = [];
 
   /**

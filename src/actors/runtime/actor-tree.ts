@@ -335,7 +335,7 @@ class View {
     this.actor.send(own);
   }
 
-  /** Shows another machine through the same actor. */
+  /** Makes the same actor show another machine. */
   follow(shown: Shown): void {
     if (this.#shown === shown) return;
     this.#shown = shown;

@@ -81,7 +81,7 @@ function baseOf(option: string | undefined, protocols: Protocols): string {
   const address = option ?? (variable || DEFAULT_BASE_URL);
   const source = option === undefined ? `\`${BASE_URL_VARIABLE}\`` : '`baseUrl`';
   const { href } = checked(address, source, protocols);
-  // The AI SDK's base URL already ends with the API version, which the paths below include.
+  // The paths below include the API version, but the AI SDK's base URL already ends with it.
   return withoutEndSlashes(href).replace(/\/v1(?:alpha|beta)?$/, '');
 }
 

@@ -127,7 +127,7 @@ export function nearestLevel(levels: readonly number[]): number | null {
 }
 
 /**
- * Returns the number of windows before the nearest voice that belong to another voice (LEVEL-GATE-4). `levels`: the
+ * Counts the windows that precede the nearest voice and belong to a different voice (LEVEL-GATE-4). `levels`: the
  * levels of all windows.
  */
 export function windowsBeforeNearest(levels: readonly number[]): number {

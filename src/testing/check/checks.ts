@@ -13,7 +13,7 @@ import type { Step, Verdict } from './types.ts';
 import { Violation, ViolationError, type ViolationKind } from './violation.ts';
 import type { Choice, WorldNode } from './world-node.ts';
 
-/** A message that its receiver did not handle, counted over all transitions. */
+/** The number of messages that a receiver did not handle, over all transitions. */
 export interface Untaken {
   /** The actor that received the message. */
   readonly actor: string;

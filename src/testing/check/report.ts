@@ -11,7 +11,7 @@ import type { Checks, Untaken } from './checks.ts';
 import type { Violation } from './violation.ts';
 import type { Choice } from './world-node.ts';
 
-/** A shortest path that ends with a transition, together with that transition. */
+/** A shortest path whose last step is a transition, and that transition. */
 export interface Path {
   /** The choices on the path, in order. */
   readonly choices: readonly Choice[];
@@ -70,7 +70,7 @@ export class CheckReport<M extends Machines = Machines, G = unknown> {
     this.#graph = graph;
   }
 
-  /** The types of this system, which the worlds in the graph do not contain. */
+  /** The types that are specific to this system and do not occur in the worlds of the graph. */
   get #worlds(): readonly World<M, G>[] {
     return this.#graph.worlds as unknown as readonly World<M, G>[];
   }

@@ -43,7 +43,7 @@ const READ_MS = 2500;
 /** The delay for audio whose words are checked first. Transports report words sooner than this. */
 const FOLLOW_MS = 400;
 
-/** Checks the model's reply to an answer. */
+/** Checks what the model says in response to an answer. */
 export interface ReplyReader {
   /**
    * Returns whether the text only acknowledges the answer (`whole`), may do so once it is complete, or says something

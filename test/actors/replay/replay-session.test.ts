@@ -301,7 +301,7 @@ describe('an unsuitable journal', () => {
     );
   });
 
-  test('shows an entry that cannot be folded as quarantined', async () => {
+  test('marks an entry as quarantined if it cannot be folded', async () => {
     const { of } = await inMidQuestion();
     const at = of.entries.findIndex(({ event }) => event.type === 'model.responded');
     const broken = of.entries.map((entry, index) =>

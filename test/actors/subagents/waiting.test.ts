@@ -194,7 +194,7 @@ describe('a wait that ends when a subagent asks a question', { tags: ['MW1'] }, 
     });
   });
 
-  test('does not end for a program when an unrelated subagent asks a question', async () => {
+  test("does not end the program's wait when an unrelated subagent asks a question", async () => {
     const { spawn, calls, service } = puppets();
     const [first] = [spawn('a'), spawn('b')];
     const wait = later(service.await([first], THE_LEAD));

@@ -346,7 +346,7 @@ test.each<[Partial<Record<keyof ClaudeRelayOptions, unknown>>, string]>([
   );
 });
 
-test("reads tools, questions and endings from Claude's messages", () => {
+test("reads tool calls, questions and results from Claude's messages", () => {
   expect(toolOf('mcp__shop__refund', { query: 'x' })).toMatchObject({ title: 'shop: refund x' });
   expect(toolOf('Write', null)).toEqual({ title: 'Write', kind: 'edit', input: null });
   expect(questionsIn({ questions: [] })).toEqual([]);

@@ -201,7 +201,7 @@ test('USER-SPEECH-3: assigns text a time before its arrival', async () => {
   expect(call.last('utterance.started')).toMatchObject({ audioStartMs: 1_200 });
 });
 
-test('USER-SPEECH-3: assigns text a time from the offset that the server sends', async () => {
+test('USER-SPEECH-3: derives the time of a text from the offset that the server sends', async () => {
   const call = await startCall();
   call.hears(2_000);
   call.says({ serverContent: { inputTranscription: { text: 'Hi.', startOffset: '0.4s' } } });

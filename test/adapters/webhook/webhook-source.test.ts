@@ -16,7 +16,7 @@ afterEach(() => hook.stop());
 const unauthorized = { status: 401, body: { error: 'Unauthorized' } };
 
 describe('a signed request', { tags: ['B76'] }, () => {
-  test('becomes an event with type and data, and gets 202 once the event is accepted', async () => {
+  test('becomes an event with type and data; the response is 202 once the event is accepted', async () => {
     await start();
     const reply = await hook.sendSigned({ type: 'order.shipped', order: 7 });
     expect(reply).toMatchObject({ status: 202, body: { accepted: true } });

@@ -170,7 +170,7 @@ describe('subagents that only a tool can start', () => {
     expect(findings.at(-1)).toEqual({ finding: 'by script' });
   });
 
-  test('have their tools observed if the app requests this', async () => {
+  test('let the app observe their tools on request', async () => {
     const models: SimulateOptions['models'] = {
       work: ({ results }) =>
         results.length > 0

@@ -225,7 +225,7 @@ export class CallEffects {
     // Meanwhile, the call may have been cancelled or the session may have ended.
     if (!session.records.calls.has(callId) || session.unit.unit.disposed) return;
     if (!checked.ok) return invalid(checked.message);
-    // Speech that is not transcribed yet may continue the request of an earlier call.
+    // Speech that is not transcribed yet may add to the request that led to an earlier call.
     if (session.lead.awaitsWords === true && mayGoOn(session, { ...call, input: checked.value })) {
       await session.userInput.nextWords(WORDS_LIMIT_MS);
       if (!session.records.calls.has(callId) || session.unit.unit.disposed) return;

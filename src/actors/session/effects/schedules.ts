@@ -6,8 +6,8 @@
 // Does not: decide when a schedule is waiting, due or over (its machine does), or when messages are delivered (outbox).
 //
 // Invariants
-//   SCHEDULES-1. The entry for a due time contains the next time, so that folding does not depend on a clock, a
-//       calendar or time zone data.
+//   SCHEDULES-1. The entry for a due time contains the following due time, so that folding needs no clock, calendar or
+//       time zone data.
 //   SCHEDULES-2. The next time is always later than the due one, even if the clock was set back.
 //   SCHEDULES-3. Each due time starts exactly one subagent for its task, even if the process dies before the start is
 //       in the journal.

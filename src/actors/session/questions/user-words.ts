@@ -215,7 +215,7 @@ function readOnce(
   }
 }
 
-/** Returns a model's interpretation in the same form as the tables' interpretation (USER-WORDS-9). */
+/** Returns a model's interpretation in the same form as one from the tables (USER-WORDS-9). */
 function readByModel(
   question: QuestionRecord,
   text: string,

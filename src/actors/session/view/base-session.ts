@@ -368,7 +368,7 @@ export abstract class BaseSession {
   }
 
   /**
-   * Reports that a client is showing the question. From then on, answers by its buttons are accepted.
+   * Reports that a client is showing the question. From then on, answers given with its buttons are accepted.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`.
    * @throws {CapacityError} `MAILBOX_FULL`.
    */

@@ -64,7 +64,7 @@ export interface FaultRule {
   readonly most?: number;
 }
 
-/** The active fault points. A number is a probability. Points that are omitted never fire. */
+/** The active fault points. A number is read as a probability. Points that are omitted never fire. */
 export type FaultPlan = { readonly [Point in FaultPoint]?: number | FaultRule };
 
 /** A fault that fired: the point and its occurrence, counted from 1. */

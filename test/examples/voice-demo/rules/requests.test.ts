@@ -196,7 +196,7 @@ describe('yield the detail that was asked for', () => {
     expect(understand(utterance, slot)).toEqual(requests);
   });
 
-  test('yield a ride from a place alone only if the place is well known', () => {
+  test('yield a ride if only a place is given, provided that the place is well known', () => {
     expect(understand('grandmother')).toEqual([unknown]);
     expect(understand('to the airport, please')).toEqual([ride('the airport')]);
   });
