@@ -512,7 +512,7 @@ describe('a picture', () => {
   const png = { mediaType: 'image/png', data: new Uint8Array([1, 2, 3]) };
   const code = (expected: string) => expect.objectContaining({ code: expected });
 
-  test('reaches a model that accepts images, and later connections are told about it', async () => {
+  test('reaches a model that accepts images, and is described to later connections', async () => {
     const { session, model, environment } = await talkOver({ acceptsImages: true });
     expect(session.showImage(png)).toBe(true);
     expect(model().of('image.add')).toEqual([
