@@ -318,11 +318,11 @@ const rows: readonly Row[] = [
     limit: 458,
     goal: 250,
   },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 118261, goal: 85_000 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 118260, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),
-    limit: 71059,
+    limit: 71057,
   },
   {
     what: "files that `import 'offstage'` loads",
@@ -333,7 +333,7 @@ const rows: readonly Row[] = [
   {
     what: "lines of code that `import 'offstage'` loads",
     value: linesOf(loaded),
-    limit: 42_219,
+    limit: 42_217,
     goal: 24_000,
   },
 ];

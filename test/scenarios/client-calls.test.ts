@@ -4,7 +4,13 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { whyWaiting } from '../../src/entries/machines.ts';
 import { replaySession } from '../../src/entries/replay.ts';
-import { createRuntime, defineTool, memoryJournal, type ToolDefinition } from '../../src/index.ts';
+import {
+  createRuntime,
+  defineTool,
+  memoryJournal,
+  type Journal,
+  type ToolDefinition,
+} from '../../src/index.ts';
 import { simulatedEnvironment } from '../../src/testing/index.ts';
 import { calls, say, steps } from '../support/subagent-runs.ts';
 import { textTalk, type TalkOptions } from '../support/text-talk.ts';
@@ -152,6 +158,33 @@ describe("a lead agent's tool that runs at a client", () => {
     await answer('tab 1', { output: POSITION });
     expect(said()[0]).toContain('52.5');
   });
+
+  test.each([
+    { idempotent: false, state: 'left' },
+    { idempotent: true, state: 'waiting' },
+  ])(
+    'does not stay with a client that leaves while its claim is being written (idempotent: $idempotent)',
+    async ({ idempotent, state }) => {
+      const environment = simulatedEnvironment();
+      const kept = memoryJournal();
+      let written = Promise.resolve();
+      const journal: Journal = {
+        read: (query) => kept.read(query),
+        append: (entry) => written.then(() => kept.append(entry)),
+      };
+      const runtime = createRuntime({ environment, journal });
+      const made = await talk({ tools: [locate({ idempotent })], runtime, environment });
+      await made.type(USE);
+      const slow = Promise.withResolvers<void>();
+      written = slow.promise;
+      const claimed = made.claim('tab 1');
+      await made.left('tab 1');
+      slow.resolve();
+      await claimed;
+      await environment.settle();
+      expect(made.open()).toMatchObject([{ state }]);
+    },
+  );
 
   test('moves to another client immediately if it may run twice', async () => {
     const { claim, left, answer, said } = await leadTalk({ idempotent: true });

@@ -60,7 +60,9 @@ export function pagesOf({ seed, environment, faults, effects, session, app }: Pa
   async function take(page: Page, call: ClientCallView): Promise<void> {
     const { process } = page;
     const name = nameOf(page);
-    if ((await session()?.clientCalls.claim(call.id, name)) !== true) return;
+    const isClaimed = await session()?.clientCalls.claim(call.id, name);
+    // The page may have reloaded in the meantime.
+    if (isClaimed !== true || !process.isAlive) return;
     const known = page.begun.get(call.id);
     const begun = known ?? run(page, call);
     page.begun.set(call.id, begun);

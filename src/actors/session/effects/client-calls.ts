@@ -111,11 +111,12 @@ export function clientCallsOf(
       return state ? viewOf(record, state) : [];
     });
 
-  /** Releases each call that this client has claimed. With null, releases every claimed call. */
+  /**
+   * Releases each call that this client has claimed, even if the claim is still being written. With null, releases every
+   * claimed call.
+   */
   function release(by: string | null): void {
-    for (const call of list())
-      if (call.by !== null && (by === null || (call.state === 'claimed' && call.by === by)))
-        session.receive(`client:${call.id}`, { type: 'client.left', by });
+    for (const { id } of list()) session.receive(`client:${id}`, { type: 'client.left', by });
   }
 
   function cancel(id: string): boolean {

@@ -46,4 +46,11 @@ export const found: readonly {
     json: '{"seed":23,"session":"text","steps":[{"at":19279,"do":"leave"}],"strikes":[]}',
     isNew: true,
   },
+  {
+    // A fault in the simulated pages: a page that had reloaded carried out the call that the page before had claimed. The
+    // session then kept the call for the page that had left.
+    why: 'P6: a page reloads while its claim is being written',
+    json: '{"seed":1245,"session":"text","steps":[{"at":0,"do":"say","words":"Please use watching, request 0","calls":["watching"]},{"at":2190,"do":"type","words":"Please use time, request 5","calls":["time"]},{"at":6578,"do":"type","words":"Please use watching and booking, request 9","calls":["watching","booking"]},{"at":9370,"do":"say","words":"Please use shopping, request 2","calls":["shopping"]}],"strikes":[{"point":"crash.afterAppend","occurrence":7},{"point":"model.fails","occurrence":1},{"point":"journal.slow","occurrence":32},{"point":"crash.afterAppend","occurrence":37},{"point":"lead.empty","occurrence":3},{"point":"user.bargesIn","occurrence":1},{"point":"client.reloads","occurrence":3},{"point":"journal.slow","occurrence":71},{"point":"crash.beforeAppend","occurrence":110},{"point":"journal.slow","occurrence":112},{"point":"page.reloads","occurrence":2}]}',
+    isNew: true,
+  },
 ];
