@@ -25,7 +25,7 @@ import {
  * How many members of public names, and of the types that these names consist of, may lack a docstring. The number may
  * only decrease.
  */
-const UNDESCRIBED = 265;
+const UNDESCRIBED = 0;
 
 const root = join(import.meta.dirname, '../..');
 const declarations = join(import.meta.dirname, '.types');

@@ -40,21 +40,32 @@ import { wordsOf } from './chat-words.ts';
 
 /** The part of a session that a chat handler uses; `TextSession` and `VoiceSession` implement it. */
 export interface ChatSession {
+  /**
+   * Starts the session. It is called for each request, so a session that has been started must accept further calls.
+   */
   start(): Promise<unknown>;
+  /** Attaches a client to a text session while a response is open. Returns a function that detaches it. */
   attach(): () => void;
+  /** Adds a listener for as long as the chat is remembered. Returns a function that removes the listener. */
   listen(): () => void;
+  /** The session's state, from which the chat's messages are made. */
   readonly store: {
     getSnapshot(): { readonly context: SessionState };
     subscribe(listener: () => void): Subscription;
   };
+  /** The session's events, which show whether the lead agent will reply to a message. */
   readonly events: {
     subscribe(
       listener: (event: { readonly type: string; readonly to?: unknown }) => void,
     ): Subscription;
   };
+  /** Sends the text of the user's message to the session. */
   sendText(text: string, from: By & Traced): Promise<unknown>;
+  /** Answers a subagent's question with the user's choice or text. */
   answer(requestId: string, answer: ClientAnswer, from: By): Promise<AnswerReceipt>;
+  /** Reports that the page has received a delivery, which then need not be spoken. */
   shown(deliveryId: string, from: By): unknown;
+  /** Reports that the page has received a question, so that the user can answer it. */
   questionShown(requestId: string, from: By): unknown;
 }
 
@@ -81,6 +92,7 @@ export type ChatIdentity = {
 
 /** The part of a session pool that chats use. */
 export interface ChatPool {
+  /** Loads the session if necessary, and keeps it awake until the promise that `use` returns is settled. */
   use<T>(sessionId: string, use: (session: ChatSession) => T | Promise<T>): Promise<T>;
 }
 

@@ -31,6 +31,7 @@ export interface ChatQuestion extends QuestionView {
 export type SessionDataParts = {
   /** A task. The parts of its subagents follow in the same message. */
   subagent: SubagentView;
+  /** A subagent's question or approval, inside the message of its task. */
   question: ChatQuestion;
   /** A result or notice that could not be spoken. */
   delivery: DeliveryView;

@@ -109,11 +109,17 @@ export interface LineTarget {
 
 /** The part of the `WebSocket` interface that the client uses. */
 export interface SocketLike {
+  /** Like `WebSocket.binaryType`. The client sets it to `arraybuffer`. */
   binaryType: string;
+  /** Like `WebSocket.readyState`. The client sends only while it is 1, `OPEN`. */
   readonly readyState: number;
+  /** Like `WebSocket.bufferedAmount`. If it grows too large, the client drops microphone audio. */
   readonly bufferedAmount: number;
+  /** Like `WebSocket.send`. Commands are sent as text, and the microphone's audio as binary data. */
   send(data: string | Uint8Array<ArrayBuffer>): void;
+  /** Like `WebSocket.close`. */
   close(code?: number, reason?: string): void;
+  /** Like `WebSocket.addEventListener`. The client listens for `open`, `message` and `close`. */
   addEventListener(type: string, listener: (event: never) => void): void;
 }
 

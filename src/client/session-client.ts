@@ -183,7 +183,9 @@ interface PendingCommand {
 
 /** A snapshot of the store, in the same form as a `session.store` snapshot. */
 export interface ClientSnapshot {
+  /** Always `active`, as in a running session's snapshot. The client's `status` describes the connection. */
   readonly status: 'active';
+  /** The session's state as last received from the server. */
   readonly context: SessionState;
 }
 
@@ -191,6 +193,7 @@ export interface ClientSnapshot {
 export interface ClientStore extends Watchable<ClientSnapshot> {
   /** Returns the same object until the state changes. */
   getSnapshot(): ClientSnapshot;
+  /** Same as `getSnapshot`. */
   get(): ClientSnapshot;
   /** Selects a part of the state. Listeners are called when `isSame` returns false. @defaultValue Object.is */
   select<T>(

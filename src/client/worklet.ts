@@ -57,6 +57,7 @@ export class PlaybackQueue {
     this.#sampleRateHz = sampleRateHz;
   }
 
+  /** Adds audio to the end of the queue. `itemId`: null for audio whose playback is not reported. */
   push(itemId: string | null, samples: Int16Array): void {
     if (samples.length === 0) return;
     if (this.#queued === 0) this.#holdingBack = this.#samplesIn(PREBUFFER_MS);
@@ -152,6 +153,10 @@ export class CaptureFramer {
     this.#frame = new Int16Array(Math.round(sampleRateHz / FRAMES_PER_SECOND));
   }
 
+  /**
+   * Opens or closes the microphone. After it is closed, a second of silence follows, so that the last utterance can
+   * end.
+   */
   setOpen(isOpen: boolean): void {
     if (this.#isOpen && !isOpen) this.#silenceLeft = CLOSING_SILENCE_FRAMES;
     this.#isOpen = isOpen;

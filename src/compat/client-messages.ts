@@ -134,6 +134,10 @@ export interface SubagentCompletion {
   readonly summaryText: string;
   /** The products that the subagent has created. */
   readonly artifacts: readonly Artifact[];
+  /**
+   * The configuration's name, the time from start to end, the number of model steps, and the instance's lifetime. The
+   * time is in milliseconds.
+   */
   readonly metadata: {
     readonly configName: string;
     readonly durationMs: number;

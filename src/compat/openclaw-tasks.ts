@@ -20,7 +20,9 @@ export type OpenClawTaskDomain = 'calendar' | 'email' | 'coding' | 'research' | 
 
 /** A task's topic, and whether the task makes a change. */
 export interface OpenClawTaskKind {
+  /** The topic that the words of the task name; `other` if they name none. */
   readonly domain: OpenClawTaskDomain;
+  /** Whether the task makes a change. Only calendar and email tasks can write. */
   readonly operation: 'read' | 'write';
 }
 

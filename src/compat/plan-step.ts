@@ -18,7 +18,9 @@ export type PlannableCall =
 
 /** The calls of one model step: subagent calls, and other calls. */
 export interface StepPlan<Call extends PlannableCall = PlannableCall> {
+  /** The calls of other tools, unchanged. */
   readonly toolCalls: readonly Call[];
+  /** The calls that run subagents. `agentType`: the subagent's name, or the tool's name without its prefix. */
   readonly subAgentCalls: readonly {
     readonly id: string;
     readonly agentType: string;

@@ -37,7 +37,12 @@ export interface RelayToolsOptions {
 export interface RelayToolResult {
   /** Whether the agent has completed its task, is asking a question or has failed. */
   readonly status: 'completed' | 'needs_input' | 'error';
+  /** The agent's session, which the respond tool needs. Absent if no agent was reached. */
   readonly sessionId?: string;
+  /**
+   * The thread, which a later call of the start tool can name to resume its last completed session. Absent if no agent
+   * was reached.
+   */
   readonly threadId?: string;
   /** The agent's text. @defaultValue none */
   readonly text?: string;

@@ -54,7 +54,9 @@ export interface SubagentResultMessage extends SubagentMessage {
 
 /** The messages of each topic, by topic name. */
 export interface SubagentTopics {
+  /** Sent whenever a subagent reports progress. */
   readonly 'subagent.progress': SubagentProgressMessage;
+  /** Sent once for each subagent, when it ends. */
   readonly 'subagent.result': SubagentResultMessage;
 }
 

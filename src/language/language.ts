@@ -55,6 +55,7 @@ export interface ConsentTables {
   readonly separable: readonly string[];
   /** The beginnings of labels that mean yes or no. */
   readonly yesLabels: readonly string[];
+  /** The beginnings of labels that mean no: a plain `no` from the user chooses the option with such a label. */
   readonly noLabels: readonly string[];
 }
 
@@ -64,17 +65,22 @@ export interface ClockTables {
   readonly marks: readonly string[];
   /** Words that precede a time: `at`. */
   readonly leads: readonly string[];
+  /** Words after a time that place it before noon: `in the morning`. */
   readonly am: readonly string[];
+  /** Words after a time that place it after noon: `in the evening`. */
   readonly pm: readonly string[];
   /**
    * Words between minutes and an hour. `past` lists those for minutes after the hour, and `to` those for minutes before
    * it.
    */
   readonly past: readonly string[];
+  /** Words for minutes before the hour: `to` in `ten to nine`. */
   readonly to: readonly string[];
+  /** Words that mean fifteen minutes: `quarter`. */
   readonly quarters: readonly string[];
   /** Words before an hour that mean thirty minutes after it (`half past`) or before it (German `halb`). */
   readonly halfPast: readonly string[];
+  /** Words before an hour that mean thirty minutes before it: German `halb`. */
   readonly halfTo: readonly string[];
 }
 
@@ -90,11 +96,13 @@ export interface AnswerLanguage {
   /** Synonyms: `mins` as `minute`. */
   readonly synonyms: Readonly<Record<string, string>>;
 
+  /** The number that each number word means: `seven` as 7. `multipliers` contains the words that multiply. */
   readonly cardinals: Readonly<Record<string, number>>;
   /** `hundred`, `thousand`. */
   readonly multipliers: Readonly<Record<string, number>>;
   /** A word that may follow a multiplier: `two hundred and six`. */
   readonly numberJoint: string;
+  /** The position that each ordinal word means, counted from 1: `second` as 2. */
   readonly ordinals: Readonly<Record<string, number>>;
   /** Suffixes that turn a number in digits into an ordinal: `2nd`. */
   readonly ordinalSuffixes: readonly string[];
@@ -109,6 +117,7 @@ export interface AnswerLanguage {
   /** Words, including numerals, that can replace a noun: `the premium one`. */
   readonly proforms: readonly string[];
 
+  /** The words with which speakers tell a time of day, so that `quarter to ten` chooses the option `9:45`. */
   readonly clock: ClockTables;
   /** Endings that a speaker may add to a label word: German `e` in `das rote`. */
   readonly inflections: readonly string[];
@@ -190,6 +199,7 @@ export interface AnswerLanguage {
   /** Beginnings of a question that nevertheless chooses an option: `how about …`. */
   readonly requestStarts: readonly string[];
 
+  /** The words with which users approve or refuse an action. */
   readonly consent: ConsentTables;
 
   /** Words with which a listener shows attention without taking a turn: `I see`, `go on`. */

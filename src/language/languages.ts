@@ -51,6 +51,7 @@ export function answerLanguageFor(tag: string): AnswerLanguage {
 export interface AnswerLanguageTables extends Partial<Omit<AnswerLanguage, 'code' | 'consent'>> {
   /** `it`, `pt`, …: the first part of a BCP 47 tag. */
   readonly code: string;
+  /** The words that approve or refuse an action. @defaultValue all of these tables are empty, so no words approve */
   readonly consent?: Partial<ConsentTables>;
 }
 

@@ -49,6 +49,7 @@ export interface BatchInput {
   readonly batchId: string;
   /** The maximum time that a result waits for its siblings, in milliseconds. */
   readonly ceilingMs: number;
+  /** How the calls that are still working after `ceilingMs` are treated. */
   readonly atCeiling: AtCeiling;
   /** The maximum time that calls may take to stop after a `stop` effect, in milliseconds. */
   readonly graceMs: number;
@@ -63,6 +64,7 @@ interface BatchContext extends BatchInput {
   readonly asking: readonly string[];
   /** Results that will be reported together, in order of arrival. */
   readonly parts: readonly string[];
+  /** The time at which the ceiling or the grace period ends, in milliseconds since 1970; 0 before the first result. */
   readonly dueAt: number;
 }
 

@@ -42,7 +42,9 @@ export interface ClientCallInput extends Stamped {
   readonly subagentId: string | null;
   /** The id of the call in the conversation with the model. */
   readonly callId: string;
+  /** The maximum time from the call to its result, including the wait for a client, in milliseconds. */
   readonly timeoutMs: number;
+  /** Whether the call waits for a client until its time limit, or fails if no client takes it for five seconds. */
   readonly absent: 'wait' | 'fail';
   /** Whether another client may execute the call after the client that had it has left. */
   readonly idempotent: boolean;

@@ -37,15 +37,19 @@ export function isEffect(action: unknown): boolean {
  * activities.
  */
 export interface Activity<Name extends string = string, Input = unknown> {
+  /** The kind of work, which determines the function that the runtime calls. */
   readonly name: Name;
   /** Unique among the machine's activities that run at the same time. */
   readonly id: string;
+  /** The argument of that function. */
   readonly input: Input;
 }
 
 /** The activity that `stopActivity` stops. */
 export interface ActivityStop<Name extends string = string> {
+  /** The `name` of the activity to stop. */
   readonly name: Name;
+  /** The `id` of the activity to stop. */
   readonly id: string;
 }
 

@@ -45,8 +45,15 @@ interface EventSourceContext extends EventSourceInput {
   readonly attempt: number;
   /** Consecutive failures. */
   readonly failures: number;
+  /** The time at which the current attempt started, in milliseconds since 1970; 0 before the first attempt. */
   readonly startedAt: number;
+  /**
+   * The time at which a source that failed is started again, in milliseconds since 1970; 0 before the first failure.
+   */
   readonly restartAt: number;
+  /**
+   * The time at which a source that has not stopped is abandoned, in milliseconds since 1970; 0 before the first stop.
+   */
   readonly releaseBy: number;
 }
 

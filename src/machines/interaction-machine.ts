@@ -21,7 +21,9 @@ import { assign, setup, type SnapshotFrom } from 'xstate';
 import { effect, machineOptions, type EffectsOf } from './effect.ts';
 
 interface InteractionContext {
+  /** The request id of the question that has the floor; null if the lead agent has it. */
   readonly owner: string | null;
+  /** The request ids of the questions that wait for the floor, in the order of their requests. */
   readonly queue: readonly string[];
   /** The number of grants so far; 0 before the first one. */
   readonly epoch: number;

@@ -238,6 +238,7 @@ export interface OutboxContext extends OutboxInput {
   readonly current: Waiting | null;
   /** Numbers the attempts. */
   readonly generation: number;
+  /** The number of places that are reserved for results that have not arrived yet. */
   readonly reserved: number;
   /** The time at which the gate opened or the last attempt ended, whichever is later. */
   readonly quietSince: number;
@@ -245,6 +246,9 @@ export interface OutboxContext extends OutboxInput {
   readonly asked?: string | null;
   /** Absent if there are no claims. */
   readonly claims?: readonly Claim[];
+  /**
+   * The deadline of the current state, in milliseconds since 1970: the end of the pause, of the offer or of playback.
+   */
   readonly dueAt: number;
   /** The transport can stop its audio, so urgent items may interrupt. */
   readonly interruptible: boolean;

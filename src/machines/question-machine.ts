@@ -78,7 +78,11 @@ interface QuestionContext {
   readonly requestId: string;
   /** The epoch of the grant that gave the question the floor; 0 before the first grant. */
   readonly epoch: number;
+  /**
+   * The time that is left to answer when the clock starts again, in milliseconds. It is updated when the clock stops.
+   */
   readonly remainingMs: number;
+  /** The time at which the question expires while its clock runs, in milliseconds since 1970. */
   readonly dueAt: number;
   /** The time at which a client first showed the question. */
   readonly shownAt: number | null;
@@ -121,9 +125,13 @@ interface QuestionContext {
 }
 
 interface Presented {
+  /** The time at which a client first showed the question; null if none has. */
   readonly shownAt: number | null;
+  /** The time at which the question first started to play; null if it has never played. */
   readonly playingSince: number | null;
+  /** Whether the user has heard the whole question in any presentation. */
   readonly heard: boolean;
+  /** The time by which the user had first heard the whole question. Absent if unknown. */
   readonly heardAt?: number;
 }
 
@@ -134,6 +142,7 @@ export type AnswerChannel = 'speech' | 'typing' | 'button';
 interface WordsRead {
   /** The last of the utterances that are interpreted together. */
   readonly utteranceId: string;
+  /** Whether the user spoke or typed these utterances. */
   readonly channel: 'speech' | 'typing';
   /** The time at which the first of these utterances started. */
   readonly startedAt: number;

@@ -38,6 +38,7 @@ import {
 
 /** The limits and pauses of a service. */
 export interface ServiceInput extends BackoffInput {
+  /** The maximum number of waiting events. A further event is dropped or replaces another one (SERVICE-MACHINE-4). */
   readonly maxWaiting: number;
   /** The maximum number of attempts to invoke the agent for one event. */
   readonly maxInvocations: number;
@@ -47,7 +48,9 @@ export interface ServiceInput extends BackoffInput {
 export type EventPriority = 'normal' | 'urgent';
 
 interface WaitingEvent {
+  /** The id under which the service stores the event's content. */
   readonly eventId: string;
+  /** The event's class; urgent events are examined before normal ones. */
   readonly priority: EventPriority;
   /** The number of times that the invocation has been refused. */
   readonly refusals: number;
@@ -56,7 +59,9 @@ interface WaitingEvent {
 interface ServiceContext extends ServiceInput {
   /** The waiting events, in the order in which they will be examined. */
   readonly waiting: readonly WaitingEvent[];
+  /** The event that is being examined; null if none is. */
   readonly current: WaitingEvent | null;
+  /** The time at which a refused invocation is repeated, in milliseconds since 1970; 0 before the first refusal. */
   readonly retryAt: number;
 }
 

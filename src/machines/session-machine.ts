@@ -144,11 +144,22 @@ interface SessionContext extends Required<SessionInput> {
   readonly hasBegun: boolean;
   /** The current transfer. */
   readonly transferId: string | null;
+  /** The deadline for the connection to become ready, in milliseconds since 1970; 0 before the first attempt. */
   readonly connectBy: number;
+  /** The deadline for the next lead agent to become ready, in milliseconds since 1970; 0 before the first transfer. */
   readonly transferBy: number;
+  /** The time of the next attempt to connect, in milliseconds since 1970; 0 before the first failure. */
   readonly reconnectAt: number;
+  /**
+   * The deadline for the transcript of the last utterance, in milliseconds since 1970; 0 before the first utterance.
+   */
   readonly settleBy: number;
+  /**
+   * The time at which open questions are withdrawn if no client has attached, in milliseconds since 1970; 0 before the
+   * first detachment.
+   */
   readonly detachedUntil: number;
+  /** The time at which subagents that have not stopped are killed, in milliseconds since 1970; 0 before the close. */
   readonly closeBy: number;
 }
 

@@ -46,7 +46,9 @@ type Named<E, Type extends string> = Extract<E, { readonly type: Type }>;
 
 /** The events that these machines send to each other. */
 interface WiredProtocol {
+  /** The requests, releases and withdrawals of questions. */
   readonly interaction: MachineProtocol['interaction'];
+  /** The items to deliver, and the reports about earlier ones. */
   readonly outbox: MachineProtocol['outbox'];
   readonly [question: `question:${string}`]: Named<
     MachineProtocol[`question:${string}`],

@@ -207,11 +207,15 @@ export interface SubagentContext {
   readonly id: string;
   /** The maximum number of model steps. */
   readonly maxSteps: number;
+  /** The number of consecutive questions without an answer after which the subagent fails with `INPUT_TIMEOUT`. */
   readonly maxInputRetries: number;
   /** The current model step, starting at 1; 0 before the first step. */
   readonly step: number;
+  /** The time that the subagent may still spend in `running`, in milliseconds. It is updated when the clock stops. */
   readonly remainingMs: number;
+  /** The deadline of the preparation or of `running`, in milliseconds since 1970. */
   readonly dueAt: number;
+  /** The calls of the current step, in the model's order, including settled calls. */
   readonly calls: readonly CallState[];
   /** The number of questions asked so far, from which the next request gets its number. */
   readonly asked: number;
@@ -229,17 +233,21 @@ export interface SubagentContext {
   readonly retry?: RepeatedCall;
   /** The current step submits the work completed so far. */
   readonly isFinal: boolean;
+  /** How the subagent ended; null until it has ended. */
   readonly ending: Ending | null;
 }
 
 /** A model call that failed and is being repeated. */
 export interface RepeatedCall {
+  /** The model step to which the call belongs, counted from 1. */
   readonly step: number;
   /** The number of calls of this step that have failed. */
   readonly failed: number;
   /** The maximum number of model calls. */
   readonly attempts: number;
+  /** The time at which the call is repeated, in milliseconds since 1970. */
   readonly retryAt: number;
+  /** The error code of the last failure. */
   readonly code: string;
 }
 

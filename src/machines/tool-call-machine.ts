@@ -47,8 +47,11 @@ export interface ToolCallInput {
 interface ToolCallContext {
   /** The id of the call. */
   readonly callId: string;
+  /** The time limit of an inline tool, in milliseconds. */
   readonly timeoutMs: number;
+  /** The batch in which the call's result is reported; null if it is reported separately. */
   readonly batchId: string | null;
+  /** The time at which an inline tool exceeds its limit, in milliseconds since 1970; 0 before it starts. */
   readonly dueAt: number;
   /**
    * The time at which the tool is detached. The tool is never detached if this is not before `dueAt`, or if it is

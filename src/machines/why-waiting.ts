@@ -66,7 +66,9 @@ export interface WaitingState {
   readonly at: number;
   /** Null (like `interaction` and `outbox`) if a program runs the subagents in a process or on an engine. */
   readonly session: StateOf<SessionSnapshot> | null;
+  /** The machine that gives the floor to one question at a time; null if `session` is null. */
   readonly interaction: StateOf<InteractionSnapshot> | null;
+  /** The machine that queues the deliveries; null if `session` is null. */
   readonly outbox: StateOf<OutboxSnapshot> | null;
   /** By request id. Ended questions may be absent. */
   readonly questions: ReadonlyMap<string, StateOf<QuestionSnapshot>>;
@@ -206,10 +208,7 @@ export interface Wait {
     | 'schedule'
     | 'service'
     | 'source';
-  /**
-   * The id of whatever is waiting: of a request, delivery, call or subagent, the key of a schedule, the name of a
-   * service, or `service/source`; empty for the session.
-   */
+  /** The part's id: a schedule's key, a service's name, or `service/source` for a source; empty for the session. */
   readonly id: string;
   /** The cause of the wait. */
   readonly cause: WaitCause;

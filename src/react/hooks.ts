@@ -29,6 +29,7 @@ import type { Subscription, WatchableValue } from '../client/watchable.ts';
 
 /** A source of the state of a session: a client, or a session in this process. */
 export interface SessionSource {
+  /** The store whose changes render the components again. */
   readonly store: {
     getSnapshot(): { readonly context: SessionState };
     subscribe(listener: () => void): Subscription;

@@ -42,21 +42,30 @@ export interface QuestionLabels {
   readonly alwaysInSession?: string;
   /** The button that revokes a lasting approval. @defaultValue 'Ask again' */
   readonly askAgain?: string;
+  /** The label of the text field. @defaultValue 'Your answer' */
   readonly answer?: string;
+  /** The button that sends the text field's content. @defaultValue 'Send' */
   readonly send?: string;
+  /** Shown until the receipt for an answer arrives. @defaultValue 'Sending …' */
   readonly pending?: string;
   /** The heading of an approval's call. */
   readonly approval?: string;
   /** The status of an unfinished question. `place` is its position in the queue. */
   readonly turn?: (question: QuestionView, place: number) => string;
+  /** The screen reader's name for the bar that shows the remaining time. @defaultValue 'Time to answer' */
   readonly timeLeft?: string;
   /** The note on a question that another user must answer. */
   readonly others?: string;
   /** Shown instead of the remaining time while the countdown is paused. */
   readonly clockWaits?: string;
+  /** Returns the text for a refused answer. `reason`: the receipt's reason. @defaultValue an English sentence */
   readonly refused?: (reason: string) => string;
   /** The note on a question that was asked more than once. `times` is 2 or more. */
   readonly again?: (times: number) => string;
+  /**
+   * Returns the status of a question that has ended.
+   * @defaultValue an English sentence with the answer, if there is one
+   */
   readonly ended?: (question: QuestionView) => string;
 }
 

@@ -29,8 +29,11 @@ export interface TranscriptNote {
 
 /** The texts of the lines that `useTranscriptNotes` returns. */
 export interface TranscriptNotesLabels {
+  /** Returns the line for a subagent that has started. @defaultValue an English sentence with its name and title */
   readonly started?: (subagent: SubagentView) => string;
+  /** Returns the line for a subagent that has ended. @defaultValue an English sentence with its name and outcome */
   readonly ended?: (subagent: SubagentView) => string;
+  /** Returns the line for a question that this page has answered. @defaultValue an English sentence with the answer */
   readonly answered?: (question: QuestionView, answer: string) => string;
 }
 

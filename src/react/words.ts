@@ -27,6 +27,7 @@ export function ordinal(place: number): string {
 }
 
 export interface Timed {
+  /** Returns the server's current time, in milliseconds since 1970. */
   serverNow(): number;
 }
 

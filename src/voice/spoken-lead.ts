@@ -243,6 +243,7 @@ export interface PlayoutReport {
 
 /** The lead that a transport provides, as seen by the class `VoiceSession`. */
 export interface SpokenLead {
+  /** Marks the lead, so that `VoiceSession` can refuse a transport without one. */
   readonly leadsBy: 'voice';
   readonly open: typeof open;
   readonly withVoice: typeof withVoice;

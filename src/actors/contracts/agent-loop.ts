@@ -61,12 +61,28 @@ export interface AgentLoop {
   readonly steps: { readonly stepsBy: 'agent' };
   /** The settings of every call; a step may override them. */
   readonly call: CallSettings;
+  /**
+   * The agent's `runtimeContext` for its first step, which `prepareStep` may replace for later steps; empty if the
+   * settings have none.
+   */
   readonly runtimeContext: AnyContext;
   /** The names of the agent's own tools. */
   readonly toolNames: readonly string[];
+  /**
+   * The names of the agent's own tools that the model may call; undefined for all of them. Tools that the runtime adds
+   * are always available.
+   */
   readonly activeTools: readonly string[] | undefined;
+  /**
+   * The names of tools that are listed first to the model, in this order; the other tools follow alphabetically.
+   * Undefined for the original order.
+   */
   readonly toolOrder: readonly string[] | undefined;
   /** The stop conditions, which are checked after each step that called tools. */
   readonly stopWhen: readonly ((options: object) => unknown)[];
+  /**
+   * The agent's `prepareStep`, which is called before each step and may change the step's settings. Undefined if the
+   * agent has none.
+   */
   readonly prepareStep: ((options: object) => unknown) | undefined;
 }

@@ -76,6 +76,7 @@ export interface CompletedOutcome<Output = unknown> extends OutcomeFacts {
    * was stored in working memory or cut.
    */
   readonly output: Output | LargeOutput;
+  /** Always absent; an unfinished subagent's outcome has an error instead of an output. */
   readonly error?: undefined;
 }
 

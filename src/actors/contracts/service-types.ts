@@ -191,6 +191,7 @@ export interface SubagentReport {
   readonly parentId: string | null;
   /** The tool call that it works for; null if there is none. */
   readonly callId: string | null;
+  /** The workstream, whose subagents see each other's state; null if the subagent belongs to none. */
   readonly workstreamId: string | null;
   /** Milliseconds since 1970. */
   readonly startedAt: number;

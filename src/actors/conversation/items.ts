@@ -53,6 +53,7 @@ export interface MessageItem extends ItemBase {
 
 /** A call that the lead agent made. */
 export interface ToolCallItem extends ItemBase {
+  /** Distinguishes calls from the other items. */
   readonly role: 'tool_call';
   /** The id of the call. */
   readonly callId: string;
@@ -83,6 +84,7 @@ export type ToolOutput =
   | { readonly type: 'error'; readonly message: string };
 
 export interface ToolResultItem extends ItemBase {
+  /** Distinguishes results from the other items. */
   readonly role: 'tool_result';
   /** The id of the call. */
   readonly callId: string;
@@ -100,6 +102,7 @@ export interface ToolResultItem extends ItemBase {
 
 /** A change of the lead agent. */
 export interface TransferItem extends ItemBase {
+  /** Distinguishes transfers from the other items. */
   readonly role: 'transfer';
   /** The previous lead agent. */
   readonly from: string;

@@ -34,6 +34,7 @@ export const SOURCE_TOOL: unique symbol = Symbol.for('offstage.sourceTool');
 export const RECONFIGURES: unique symbol = Symbol.for('offstage.reconfigures');
 export type Reconfigure = (recipe: JSONValue) => SubagentConfig | null;
 export interface Reconfigures {
+  /** Restores a configuration from a recipe that the journal has stored. */
   readonly [RECONFIGURES]: Reconfigure;
 }
 
@@ -49,6 +50,7 @@ export type OnParentClose = 'cancel' | 'abandon';
 
 /** A tool that runs a subagent; the tool may have any name. */
 export interface SubagentFlag {
+  /** The configuration of the subagent that the tool runs. */
   readonly [SUBAGENT]: SubagentConfig;
 }
 

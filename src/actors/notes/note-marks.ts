@@ -24,6 +24,7 @@ export type SystemAs = 'system' | 'user';
 
 /** One message of a note. */
 export interface NoteMessage {
+  /** The role in which the message is sent to the model. */
   readonly role: SystemAs;
   /** The text of the message. */
   readonly text: string;
@@ -40,12 +41,17 @@ const REMOVED = '…';
 
 /** Writes notes and the text around them for a model. */
 export interface NoteWriter {
+  /** The role of the notes' sentences. Quotations always have the user role. */
   readonly systemAs: SystemAs;
   /** Returns the whole note as a single text. */
   text(prompt: Note, id: string): string;
   /** Returns the note's messages in order. */
   messages(prompt: Note, id: string): readonly NoteMessage[];
+  /**
+   * Returns a text by another author without the key of the marks (MARK-2), so that the text cannot pass for a note.
+   */
   guard(text: string): string;
+  /** Returns JSON by another author without the key of the marks; the JSON keeps its type. */
   guardJson<T extends JSONValue>(value: T): T;
 }
 

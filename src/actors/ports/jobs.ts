@@ -100,6 +100,7 @@ export interface JobRunOptions {
 
 /** Requests a subagent's steps from an engine. The only implementation is `stepJobs` of `offstage/jobs`. */
 export interface JobsExecutor {
+  /** Marks the executor, so that `createRuntime` can refuse an engine without one. */
   readonly stepsBy: 'jobs';
 }
 

@@ -31,6 +31,7 @@ export interface RelayCapabilities {
 
 /** Runs a subagent's steps through a relay. The only implementation is `relayLoop` of `offstage/subagents`. */
 export interface RelayExecutor {
+  /** Marks the executor, so that a configuration with a relay that lacks one is refused. */
   readonly stepsBy: 'relay';
 }
 

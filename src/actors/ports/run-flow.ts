@@ -170,11 +170,13 @@ export interface RunTurn {
   readonly order: RunOrder;
   /** The turn's number, counted from 1. */
   readonly number: number;
+  /** The run's journal, or its beginning if `since` has later entries; empty in the first turn. */
   readonly journal: RunEntries;
   /** The entries that later turns added to `journal`. @defaultValue none */
   readonly since?: readonly RunEntries[];
   /** The questions that are waiting for an answer. */
   readonly waiting: readonly RunWait[];
+  /** The event that this turn handles. */
   readonly news: RunNews;
   /** The messages that no model call has read yet, in the order of arrival. @defaultValue none */
   readonly messages?: readonly TakenMessage[];

@@ -103,6 +103,7 @@ export interface ReplayView {
   readonly questions: readonly QuestionView[];
   /** The tool calls of the lead agent. */
   readonly calls: readonly ReplayCall[];
+  /** The deliveries that the user has not received yet. */
   readonly outbox: {
     /** The delivery in progress. */
     readonly current: ReplayDelivery | null;

@@ -29,6 +29,7 @@ import { plain, type Shown } from './hosting.ts';
 
 /** Emitted when an event had no effect. */
 export interface ActorRefusal {
+  /** The type under which an actor emits refusals. */
   readonly type: 'refused';
   /** The refused event. */
   readonly event: { readonly type: string };

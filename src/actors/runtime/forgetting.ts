@@ -21,6 +21,7 @@ import type { WorkingMemory } from '../ports/working-memory.ts';
 export interface ForgetStores {
   /** A journal with `forget`, which all of Offstage's journals have. */
   readonly journal: Journal;
+  /** The working memory from which the session's entries are deleted. @defaultValue none */
   readonly workingMemory?: WorkingMemory;
   /** The memory and the scope that contain the facts to delete: those whose `source` is the session. */
   readonly memory?: { readonly store: MemoryStore; readonly scope: string };
@@ -42,6 +43,7 @@ export interface RetentionPolicy {
 
 /** The stores from which `applyRetention` deletes sessions, and the clock that determines their age. */
 export interface RetentionStores extends Omit<ForgetStores, 'memory'> {
+  /** The clock; a session's age is the time since its last entry. */
   readonly clock: Clock;
   /** Returns the memory that contains the session's facts, if any. */
   readonly memoryOf?: (sessionId: string) => ForgetStores['memory'];

@@ -28,6 +28,7 @@ import { entryRedaction, secretsTaken, type RedactionOptions } from './redacting
  * additional data of an AEAD cipher) prevents the engine from passing off one text as another.
  */
 export interface JobCodec {
+  /** Returns the sealed text. If it throws, the text is not sent, and the job or turn fails with `JOB_UNREADABLE`. */
   seal(text: string, place: string): string | Promise<string>;
   /**
    * Opens a sealed text. Rejects a text that was not sealed for this place. After a `JobError` that is `retryable`, the

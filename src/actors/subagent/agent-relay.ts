@@ -29,7 +29,12 @@ import { relayLoop } from './relay-loop.ts';
 
 /** The part of an AI SDK `Agent` that a relay uses; the agent may have any tools. */
 export interface RelayedAgent {
+  /** The agent's id, which names the agent in messages if the relay has no `name`. @defaultValue none */
   readonly id?: string | undefined;
+  /**
+   * Runs one turn, like `Agent.stream`. The relay reports the parts of `stream`, and passes `responseMessages` to the
+   * next turn.
+   */
   stream(options: never): PromiseLike<{
     readonly stream: ReadableStream<unknown>;
     readonly responseMessages: PromiseLike<ModelMessage[]>;

@@ -40,12 +40,15 @@ export interface Worker extends SubagentHandle {
 
 /** The run that the executor works for. */
 export interface ExecutorRun {
+  /** The process's environment, journal and engines. */
   readonly host: Host;
+  /** The subagent whose steps the executor runs. */
   readonly worker: Worker;
   /** The definition of the run's instance. */
   readonly definition: SubagentDefinition;
   /** The subagent's name, which is unique in the whole journal. */
   readonly path: string;
+  /** Shows this text as the subagent's current progress. The text is shortened if it is too long. */
   readonly progressed: (text: string) => void;
   /** Withdraws the question that this call asked, because its answer is no longer needed. */
   readonly withdrawn: (callId: string, reason: string) => void;
@@ -140,6 +143,7 @@ export interface Executor {
  * Creates a run's executor. `of`: the relay or engine that does the work. `inner`: the executor that calls the model.
  */
 export interface Maker<Of> {
+  /** Called once for each run, before its first step in this process. */
   make(run: ExecutorRun, of: Of, inner: Executor): Executor;
 }
 

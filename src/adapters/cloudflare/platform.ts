@@ -8,31 +8,47 @@ import { ConfigurationError } from '../../values/errors.ts';
 type SqlValue = ArrayBuffer | string | number | null;
 
 interface SqlCursor {
+  /** Like `SqlStorageCursor.toArray`: returns all rows of the result. */
   toArray(): Record<string, SqlValue>[];
 }
 
 /** `ctx.storage` of an object with SQLite (`new_sqlite_classes`). */
 export interface DurableStorage {
+  /** Like `ctx.storage.sql`. The journal runs its queries with `exec`. */
   readonly sql: { exec(query: string, ...bindings: SqlValue[]): SqlCursor };
+  /** Like `ctx.storage.transactionSync`: makes each append and each deletion of the journal atomic. */
   transactionSync<T>(work: () => T): T;
+  /** Like `ctx.storage.setAlarm`: wakes the object at this time, in milliseconds since 1970. */
   setAlarm(at: number): Promise<void>;
+  /** Like `ctx.storage.deleteAlarm`. It is called when the session has no time to wake for. */
   deleteAlarm(): Promise<void>;
 }
 
 /** A WebSocket that outlives the object's memory. */
 export interface DurableSocket {
+  /** Like `WebSocket.send`. */
   send(message: string | Uint8Array): void;
+  /** Like `WebSocket.close`. The host closes the sockets of clients that it refuses or no longer serves. */
   close(code?: number, reason?: string): void;
+  /** Like `serializeAttachment` of Cloudflare: stores the client's identity, which the object needs when it wakes. */
   serializeAttachment(value: unknown): void;
+  /** Like `deserializeAttachment` of Cloudflare: returns the stored identity. */
   deserializeAttachment(): unknown;
 }
 
 /** `ctx` of a Durable Object. */
 export interface DurableObjectContext<Socket extends DurableSocket = DurableSocket> {
+  /** Like `ctx.id`. Its name, or else its text, is the default `sessionId`. */
   readonly id: { readonly name?: string | undefined; toString(): string };
+  /** Like `ctx.storage`, which contains the journal. */
   readonly storage: DurableStorage;
+  /**
+   * Like `ctx.acceptWebSocket`: accepts a client's socket, which stays open while the object is evicted from memory.
+   */
   acceptWebSocket(socket: Socket): void;
+  /** Like `ctx.getWebSockets`: returns the clients' sockets, including those that an earlier process accepted. */
   getWebSockets(): Socket[];
+  /** Like `ctx.setWebSocketAutoResponse`: lets the platform answer the clients' pings without waking the object. */
   setWebSocketAutoResponse(pair?: object): void;
 }
 

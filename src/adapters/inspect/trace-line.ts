@@ -317,7 +317,9 @@ interface BaseMessage {
   readonly rootId: string;
   /** The time in milliseconds since 1970, as text. */
   readonly createdAt: string;
+  /** Always null; the inspector's protocol requires the field. */
   readonly id: null;
+  /** The version of the protocol's schema. Receivers ignore messages without it. */
   readonly _version: string;
 }
 
@@ -332,18 +334,27 @@ export interface ShownEvent {
 export interface ShownSnapshot {
   /** The actor's status. */
   readonly status: 'active' | 'done' | 'error' | 'stopped';
+  /** The machine's current state. */
   readonly value?: unknown;
+  /** The machine's data, redacted. Absent for other logic without context. */
   readonly context?: unknown;
+  /** The input with which the actor was created, redacted. Absent if there was none. */
   readonly input?: unknown;
+  /** The output of an actor that is done, redacted. Absent otherwise. */
   readonly output?: unknown;
+  /** The error of an actor that has failed, redacted. Absent otherwise. */
   readonly error?: unknown;
+  /** The tags of the machine's current states. */
   readonly tags?: unknown;
+  /** The actors that the machine has started, by id. */
   readonly children?: unknown;
+  /** The ids of the states that the machine's history states remember. */
   readonly historyValue?: unknown;
 }
 
 /** Announces an actor. Sent again when another actor with the same name replaces the actor. */
 export interface ActorMessage extends BaseMessage {
+  /** The message's type in the inspector's protocol. */
   readonly type: '@xstate.actor';
   /** The last part of the actor's path. */
   readonly name: string;
@@ -357,6 +368,7 @@ export interface ActorMessage extends BaseMessage {
 
 /** Reports an event sent to an actor. */
 export interface EventMessage extends BaseMessage {
+  /** The message's type in the inspector's protocol. */
   readonly type: '@xstate.event';
   /** The visible part of the event. */
   readonly event: ShownEvent;
@@ -366,6 +378,7 @@ export interface EventMessage extends BaseMessage {
 
 /** Reports an actor's snapshot after an event. */
 export interface SnapshotMessage extends BaseMessage {
+  /** The message's type in the inspector's protocol. */
   readonly type: '@xstate.snapshot';
   /** The event that led to the snapshot. */
   readonly event: ShownEvent;

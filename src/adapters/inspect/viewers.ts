@@ -95,8 +95,11 @@ export function openWebSocketViewer(
 
 /** The part of a page's `window` that this module uses. */
 export interface BrowserWindow {
+  /** Like `window.open`. `@statelyai/inspect` opens the inspector with it. */
   open(url: string, name: string): unknown;
+  /** Like `window.addEventListener`. It reports when the inspector has connected. */
   addEventListener(type: 'message', listener: (event: { readonly data: unknown }) => void): void;
+  /** Like `window.removeEventListener`. It is called when the inspector is stopped. */
   removeEventListener(type: 'message', listener: (event: { readonly data: unknown }) => void): void;
 }
 

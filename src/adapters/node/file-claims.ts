@@ -22,7 +22,9 @@ export interface FileClaimsOptions {
 
 /** A store of texts by reference. */
 export interface FileClaims {
+  /** Writes a text to a file, which replaces an earlier text of this reference. Rejects if the disk refuses. */
   keep(reference: string, text: string): Promise<void>;
+  /** Returns the text; null if the folder has none for this reference. */
   read(reference: string): Promise<string | null>;
   /**
    * Deletes all texts whose reference starts with `prefix`. @throws {JobError} `FORGET_UNSURE` if the prefix is too long

@@ -18,6 +18,10 @@ import type { usageShape } from './traced-events.ts';
 
 /** The part of the `LoggerProvider` of `@opentelemetry/api-logs` that this file uses. */
 export interface EventLoggerProvider {
+  /**
+   * Like `LoggerProvider.getLogger`. It is called once for each journal, with the name `offstage` and the package's
+   * version.
+   */
   getLogger(name: string, version?: string): { emit(record: EventLogRecord): void };
 }
 

@@ -101,7 +101,9 @@ export interface RestateJobServiceOptions<Service = unknown> {
 
 /** The part of `@restatedev/restate-sdk` that this file uses. */
 export interface RestateSdk<Service = unknown> {
+  /** Like `restate.service`: creates the service whose handlers run and cancel jobs. */
   service(definition: object): Service;
+  /** Like `RestatePromise` of the SDK. Each wait of a job also ends when Restate cancels the invocation. */
   readonly RestatePromise: { race(promises: readonly unknown[]): PromiseLike<unknown> };
 }
 

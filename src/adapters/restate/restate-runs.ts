@@ -93,10 +93,18 @@ export interface RestateRunWorkflowOptions<Workflow = unknown> {
 
 /** The part of `@restatedev/restate-sdk` that this file uses. */
 export interface RestateWorkflowSdk<Workflow = unknown> {
+  /** Like `restate.workflow`: creates the workflow that plays a run. */
   workflow(definition: object): Workflow;
+  /**
+   * Like `restate.handlers`. Shared handlers receive answers, messages and cancels, and return views, while the run
+   * continues.
+   */
   readonly handlers: {
     readonly workflow: { shared<Handler>(options: object, handler: Handler): Handler };
   };
+  /**
+   * Like `RestatePromise` of the SDK. A run uses `race` to wait for its steps, a message and a cancel at the same time.
+   */
   readonly RestatePromise: { race(promises: readonly unknown[]): PromiseLike<unknown> };
 }
 

@@ -9,6 +9,7 @@ import { ConfigurationError } from '../../values/errors.ts';
 export interface WebSocketLike {
   /** The number of bytes that were passed to `send` but not yet to the operating system. */
   readonly bufferedAmount: number;
+  /** Like `on` of `ws`: receives the opening, the provider's messages and pongs, and the end of the connection. */
   on(event: 'open' | 'pong', listener: () => void): unknown;
   on(event: 'message', listener: (data: { toString(): string }) => void): unknown;
   on(event: 'close', listener: (code: number, reason: { toString(): string }) => void): unknown;

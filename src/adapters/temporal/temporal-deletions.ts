@@ -12,8 +12,11 @@ import { nameOf } from './temporal-sdk.ts';
  * and delete them.
  */
 export interface TemporalClientOf<Handle> {
+  /** Like `options` of `Client`. Deletion uses the namespace. @defaultValue the namespace `default` */
   readonly options?: { readonly namespace?: string };
+  /** Like `workflowService` of `Client`, which deletes executions. @defaultValue none: nothing can be deleted */
   readonly workflowService?: { deleteWorkflowExecution(request: object): Promise<unknown> };
+  /** Like `workflow` of `Client`. Without `list`, nothing can be deleted. */
   readonly workflow: {
     start(workflowType: string, options: object): Promise<unknown>;
     getHandle(workflowId: string, runId?: string): Handle;
@@ -25,8 +28,11 @@ type Described = { describe?(): Promise<Partial<TemporalExecution>> };
 type DeletingClient = TemporalClientOf<Described>;
 
 export interface TemporalExecution {
+  /** The id of the workflow, which stays the same when its history is restarted. */
   readonly workflowId: string;
+  /** The id that Temporal gave to this execution of the workflow. */
   readonly runId: string;
+  /** The status that Temporal reports, such as `RUNNING`; `UNKNOWN` if it reports none. */
   readonly status: { readonly name: string };
 }
 

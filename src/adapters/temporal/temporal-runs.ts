@@ -72,10 +72,19 @@ export type TemporalRunsClient = TemporalClientOf<TemporalRunHandle>;
 
 /** The part of a run's workflow handle that `temporalRuns` uses. */
 export interface TemporalRunHandle {
+  /**
+   * Like `describe` of `WorkflowHandle`. `temporalRuns` reads the run's view from the memo, and its status before
+   * `forget`.
+   */
   describe(): Promise<
     Partial<TemporalExecution> & { readonly memo?: Readonly<Record<string, unknown>> | undefined }
   >;
+  /**
+   * Like `executeUpdate` of `WorkflowHandle`. `temporalRuns` sends answers, messages and cancels, and waits for the
+   * next view.
+   */
   executeUpdate(name: string, options: { readonly args: unknown[] }): Promise<unknown>;
+  /** Like `result` of `WorkflowHandle`: resolves with the run's last view, which has the outcome. */
   result(): Promise<unknown>;
 }
 
@@ -89,7 +98,9 @@ export interface TemporalRunActivitiesOptions {
 
 /** A worker's activities, by name. */
 export interface TemporalRunActivities {
+  /** Runs one turn, with at most one step, and returns the journal entries that the turn adds. */
   offstageTurn(turn: RunTurn): Promise<RunTurnEnd>;
+  /** Runs a step in parallel with others. A refusal means that this worker lacks something that the step needs. */
   offstageStep(step: Job): Promise<JobEnd | JobRefusal>;
 }
 

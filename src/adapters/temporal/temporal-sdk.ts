@@ -6,6 +6,7 @@ import { messageOf } from '../../values/errors.ts';
 
 /** The part of `@temporalio/activity` that Offstage uses. */
 export interface TemporalActivity {
+  /** Like `Context` of the package. An activity sends heartbeats with it, and reads its cancellation signal. */
   readonly Context: {
     current(): {
       readonly cancellationSignal: AbortSignal;

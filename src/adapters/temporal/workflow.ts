@@ -36,7 +36,9 @@ import {
 import type { Job, JobEnd, JobRefusal } from '../../actors/ports/jobs.ts';
 
 interface Limits {
+  /** The time without a heartbeat after which a worker counts as dead, in milliseconds. */
   readonly heartbeatTimeoutMs: number;
+  /** The time limit for a job, a turn or a step, in milliseconds. */
   readonly longestMs: number;
   /** Absent in requests of an earlier version. @defaultValue 600000 */
   readonly offerMs?: number;
@@ -44,8 +46,11 @@ interface Limits {
 
 /** The part of `@temporalio/workflow` that this file uses: `import * as workflow from '@temporalio/workflow'`. */
 interface TemporalWorkflow {
+  /** Like `proxyActivities` of the package: calls the activity that runs the job. */
   proxyActivities(options: object): unknown;
+  /** Like `isCancellation` of the package: a cancelled job ends with `CANCELLED` instead of being repeated or lost. */
   isCancellation(error: unknown): boolean;
+  /** Like `sleep` of the package: pauses before a refused job is offered again. */
   sleep(ms: number): Promise<unknown>;
 }
 
@@ -110,23 +115,37 @@ export function jobWorkflow({
 
 /** The part of `@temporalio/workflow` that a run uses: `import * as workflow from '@temporalio/workflow'`. */
 export interface TemporalRunWorkflow {
+  /** Like `proxyActivities` of the package: calls the turns and steps that the workers run. */
   proxyActivities(options: object): unknown;
+  /** Like `proxyLocalActivities` of the package: calls turns that run no step, without a round trip to the server. */
   proxyLocalActivities(options: object): unknown;
+  /** Like `patched` of the package: marks the history with its version, so that a run refuses an unknown one. */
   patched(patchId: string): boolean;
+  /** Like `isCancellation` of the package: distinguishes a cancelled step from a failed one. */
   isCancellation(error: unknown): boolean;
+  /** Like `condition` of the package: waits until `isSo` returns true. */
   condition(isSo: () => boolean): Promise<unknown>;
   condition(isSo: () => boolean, timeoutMs: number): Promise<unknown>;
+  /** Like `upsertMemo` of the package: stores the view of the run, which programs read without a running worker. */
   upsertMemo(memo: Readonly<Record<string, unknown>>): void;
+  /** Like `defineUpdate` of the package: names the updates that deliver answers, messages and cancels. */
   defineUpdate(name: string): unknown;
+  /** Like `setHandler` of the package: registers the functions that handle these updates. */
   setHandler(definition: unknown, handler: unknown, options?: object): void;
+  /** Like `workflowInfo` of the package. The length and size of the history determine when a run restarts it. */
   workflowInfo(): {
     readonly continueAsNewSuggested: boolean;
     readonly workflowType: string;
     readonly historyLength?: number;
     readonly historySize?: number;
   };
+  /** Like `startChild` of the package: starts a subagent that is a run of its own. */
   startChild(workflowType: string, options: object): Promise<{ result(): Promise<unknown> }>;
+  /** Like `continueAsNew` of the package: restarts the history with the current state of the run. */
   continueAsNew(...args: unknown[]): Promise<unknown>;
+  /**
+   * Like `CancellationScope` of the package: cancels single turns, steps and children, but never the workflow itself.
+   */
   readonly CancellationScope: {
     new (): Scope;
     current(): { readonly cancelRequested: Promise<unknown> };
@@ -135,7 +154,9 @@ export interface TemporalRunWorkflow {
 }
 
 interface Scope {
+  /** Runs the work, so that `cancel` also cancels the activities and children that the work starts. */
   run<T>(work: () => Promise<T>): Promise<T>;
+  /** Cancels the running work, whose promise then rejects. */
   cancel(): void;
 }
 
@@ -146,11 +167,15 @@ interface RunActivities {
 
 /** The state of a run when its history is restarted. */
 interface CarriedRun {
+  /** The turn that is due. */
   readonly turn: RunTurn;
+  /** The view that programs read until that turn has ended. */
   readonly view: RunView;
+  /** The accepted answers that no turn has received. */
   readonly answers: readonly RunAnswer[];
   /** Messages that no turn has received. @defaultValue none */
   readonly mail?: readonly TakenMessage[];
+  /** The reason for which the run is being cancelled; null if it is not. */
   readonly cancelled: string | null;
 }
 

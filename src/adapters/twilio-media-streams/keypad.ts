@@ -12,9 +12,15 @@ import type { Scheduler } from '../../actors/ports/environment.ts';
 
 /** The part of a question that keys can answer. */
 export interface AskedQuestion {
+  /** The id with which the call answers the question. */
   readonly requestId: string;
+  /** `question` or `approval`. Keys answer only a `question`, because approvals need words. */
   readonly kind: string;
+  /** The question's state. Keys answer it while it is `presenting` or `open`. */
   readonly state: string;
+  /**
+   * The options, which the caller chooses by their numbers, counted from 1. Keys cannot answer a question without any.
+   */
   readonly options: readonly { readonly id: string }[];
 }
 

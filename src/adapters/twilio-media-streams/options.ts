@@ -12,29 +12,43 @@ import { reporter } from '../../values/reporter.ts';
 
 /** The methods that a call uses of a server-side `WebSocket` (from the package `ws`). */
 export interface TwilioSocket {
+  /** Like `on` of `ws`: receives Twilio's messages, the end of the connection, and errors. */
   on(
     event: 'message',
     listener: (data: { toString(): string }, isBinary: boolean) => void,
   ): unknown;
   on(event: 'close', listener: () => void): unknown;
   on(event: 'error', listener: (error: Error) => void): unknown;
+  /** Like `send` of `ws`: sends audio, marks and `clear` to Twilio, as JSON. */
   send(text: string): void;
+  /** Like `close` of `ws`. Code 1000 ends the call normally, and 1008 refuses it. */
   close(code: number, reason: string): void;
 }
 
 /** The part of a session that a call uses. `VoiceSession` implements it. */
 export interface CallSession {
+  /** Receives the caller's audio, at 8 kHz. */
   readonly audioIn: { next(frame: AudioFrame): void };
+  /** Emits the lead agent's speech, which the call sends to Twilio. */
   readonly audioOut: Observable<AudioFrame>;
+  /** Receives reports of how much of an item the caller has heard, measured from its start, in milliseconds. */
   readonly playout: {
     next(report: { readonly itemId: string; readonly playedMs: number }): void;
   };
+  /**
+   * The session's events. On `playout.clear`, the call withdraws unplayed speech; at the end of the session, it hangs
+   * up.
+   */
   readonly events: Observable<{ readonly type: string }>;
+  /** The session's state, in which the call finds the question that keys can answer. */
   readonly store: {
     getSnapshot(): { readonly context: { readonly questions: readonly AskedQuestion[] } };
   };
+  /** Attaches the caller as a client. Returns a function that detaches the caller; it is called when the call ends. */
   attach(): () => void;
+  /** Sends pressed keys that do not answer a question, as typed text. */
   sendText(text: string): Promise<void>;
+  /** Answers a question with the option that the caller has chosen by its number. */
   answer(requestId: string, answer: { readonly optionId: string }): Promise<unknown>;
 }
 

@@ -136,6 +136,7 @@ export interface Step<M extends Machines = Machines> {
   readonly kind: StepKind;
   /** The sender, if the event is a message. */
   readonly from?: string;
+  /** How the machine reacted to the event. */
   readonly outcome: Outcome;
   /** The effects that the step requested. */
   readonly effects: readonly EffectOf<M[keyof M]>[];
@@ -148,6 +149,7 @@ export interface Step<M extends Machines = Machines> {
  * part of the state. Keep them small, because each additional value multiplies the number of states.
  */
 export interface Ghost<M extends Machines, G> {
+  /** The value before the first step of any actor. */
   readonly initial: G;
   /**
    * Called after each step, including steps of the kind `start`. Returns a new value or the old one. It must not modify
@@ -238,11 +240,13 @@ export interface MachineCheck<M extends AnyStateMachine, G = undefined>
    * `false` disables the check. @defaultValue status 'done'
    */
   readonly end?: false | ((snapshot: SnapshotFrom<M>) => boolean);
+  /** The states that wait, by the name of the rule, and the events that must end each wait. @defaultValue none */
   readonly waits?: Readonly<Record<string, WaitRule<SnapshotFrom<M>>>>;
   /** Must be true in at least one state. This detects a model that does nothing. */
   readonly reachable?: Readonly<Record<string, (snapshot: SnapshotFrom<M>, ghost: G) => boolean>>;
   /** Called for each event that the machine does not handle (`unhandled`, `ended`); returning `true` accepts it. */
   readonly unhandled?: (event: EventOf<M>, snapshot: SnapshotFrom<M>) => Verdict;
+  /** History variables, like those of `SystemCheck`. @defaultValue none */
   readonly ghost?: {
     readonly initial: G;
     /** Like `Ghost.next`, with the snapshots of the one machine. */
@@ -306,6 +310,7 @@ export interface SystemCheck<M extends Machines, G = undefined> extends CommonCh
   readonly reachable?: Readonly<Record<string, (world: World<M, G>) => boolean>>;
   /** Called for each event that an actor does not handle (`unhandled`, `ended`); returning `true` accepts it. */
   readonly unhandled?: (step: Step<M>, world: World<M, G>) => Verdict;
+  /** History variables of the whole system. @defaultValue none */
   readonly ghost?: Ghost<M, G>;
   /**
    * The data that tells two worlds apart. It replaces the actors' keys, the messages and the ghost. Use it for
@@ -317,11 +322,17 @@ export interface SystemCheck<M extends Machines, G = undefined> extends CommonCh
 
 /** The members of a live or persisted snapshot that `replay` reads. */
 export interface SnapshotLike {
+  /** `active`, `done`, `error` or `stopped`; it must be the same in the model and in the implementation. */
   readonly status: string;
+  /** The current state of the machine. */
   readonly value: unknown;
+  /** The machine's context, which is compared unless the actor's `key` leaves it out. */
   readonly context: unknown;
+  /** The error of a snapshot with status `error`. @defaultValue none */
   readonly error?: unknown;
+  /** The invoked actors that are running, by id. @defaultValue none */
   readonly children?: Readonly<Record<string, unknown>>;
+  /** The states that the history states remember, by the id of the history state. @defaultValue none */
   readonly historyValue?: Readonly<Record<string, readonly { readonly id: string }[]>>;
 }
 

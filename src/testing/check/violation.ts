@@ -29,6 +29,7 @@ export class Violation {
   readonly reason: string;
   /** A shortest path to the violation. Empty if no path leads there, for example for an unreachable state. */
   readonly trace: Trace;
+  /** The error that the machine, a check or the implementation threw; undefined if none was thrown. */
   readonly cause: unknown;
 
   constructor(
@@ -64,6 +65,7 @@ const argumentsSchema = z.tuple([
 
 /** Thrown for the first violation. The message contains the whole trace. */
 export class ViolationError extends OffstageError {
+  /** The violated property, with the path that leads to the violation. */
   declare readonly violation: Violation;
 
   /** @throws {ConfigurationError} `INVALID_ARGUMENT` */

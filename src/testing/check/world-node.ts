@@ -7,6 +7,7 @@ import type { Machines, Message, World } from './types.ts';
 
 /** A message in flight. Equal messages are the same object. */
 export interface Packet extends Message {
+  /** The number of this message and its channel, in the order in which the explorer first met them. */
   readonly number: number;
   /** The sender's index. */
   readonly sender: number;
@@ -14,6 +15,7 @@ export interface Packet extends Message {
   readonly receiver: number;
   /** The channel from sender to receiver. Channels are ordered by this number. */
   readonly channel: number;
+  /** The canonical text of the event; events with the same text are equal. */
   readonly eventKey: string;
   /** Whether the packet has been delivered and will be delivered once more. */
   readonly repeated: boolean;
@@ -27,10 +29,13 @@ export interface GhostCell {
 
 /** A possible next event for an actor. Equal choices are the same object. */
 export interface Choice {
+  /** The cause of the event. `repeat`: a message that will be delivered again. */
   readonly kind: 'environment' | 'timer' | 'message' | 'repeat';
   /** The actor's index. */
   readonly actor: number;
+  /** The event that the actor would handle. */
   readonly event: AnyEventObject;
+  /** The canonical text of the event; events with the same text are equal. */
   readonly eventKey: string;
   /** The packet that is delivered, if the choice is a delivery. */
   readonly packet?: Packet;

@@ -9,14 +9,19 @@ import type { PlayoutReport } from '../../voice/spoken-lead.ts';
 
 /** An item as the loudspeaker received it. */
 export interface Play {
+  /** The `itemId` of the frames; empty if they have none. */
   readonly itemId: string;
+  /** The `responseId` of the item's first frame; empty if it has none. */
   readonly responseId: string;
+  /** The duration of the item's audio that has arrived, in milliseconds. */
   sentMs: number;
+  /** The duration of the item's audio that has been played, in milliseconds. */
   playedMs: number;
   /** The item was stopped and the unplayed part was dropped. */
   isCleared: boolean;
-  /** When the user started and stopped hearing the item, in milliseconds since 1970. */
+  /** When the item started to play, in milliseconds since 1970; `Infinity` before that. */
   firstAt: number;
+  /** When the item last played, in milliseconds since 1970; `-Infinity` before that. */
   lastAt: number;
 }
 

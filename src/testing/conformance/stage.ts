@@ -65,6 +65,7 @@ export type ConformanceFault =
 
 /** An item in the model's memory. */
 export interface ConformanceMemory {
+  /** The author of the message, or whether the item is a tool call or its result. */
   readonly kind: 'system' | 'user' | 'assistant' | 'call' | 'result';
   /** The text of the message, the name and arguments of a call, or the output of a result. */
   readonly text: string;
@@ -82,7 +83,9 @@ export interface ConformanceReply {
 
 /** A connection as the model sees it. */
 export interface ConformanceModel {
+  /** Whether the transport is still connected to this model. */
   readonly isOpen: boolean;
+  /** The person whom the model hears on this connection. */
   readonly user: {
     /**
      * The model hears the user for `durationMs` from now. Resolves when the speech has ended. During this time, the
@@ -117,6 +120,7 @@ export interface ConformanceStage {
 export interface ConformanceWorld {
   /** The source of time and randomness, both for the transport's context and for the server behind it. */
   readonly environment: SimulatedEnvironment;
+  /** Decides the actions of the stage's models, at the start of each turn. */
   readonly respond: ConformanceResponder;
 }
 

@@ -48,6 +48,7 @@ export type ToldRelay =
 
 /** A test relay whose agents do what the prompt or a script says. */
 export interface ScriptedRelay extends Relay {
+  /** All messages to the agents so far, in order. */
   readonly told: readonly ToldRelay[];
   /** The number of open connections. */
   readonly running: number;

@@ -30,6 +30,7 @@ export interface SimulatedEnvironment extends Environment {
   advance(ms: number): Promise<void>;
   /** The number of pending timers, not counting background timers, which do not keep the program busy. */
   readonly pendingTimers: number;
+  /** The number of pending background timers, such as those of keep-alives. */
   readonly backgroundTimers: number;
 }
 

@@ -39,9 +39,13 @@ export interface SimulatedJobsOptions {
 
 /** One start of a job by a worker. */
 export interface SimulatedExecution {
+  /** The job's key, which identifies the job even after a restart. */
   readonly key: string;
+  /** The name of the step, such as `model of reporter`. */
   readonly name: string;
+  /** Whether the job must not start twice. */
   readonly once: boolean;
+  /** The content that the session sent: JSON, or the text that `packedEngine` made from it. */
   readonly body: string;
 }
 

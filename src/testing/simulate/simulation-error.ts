@@ -17,6 +17,7 @@ export interface SimulationFailure {
   readonly script: Script;
   /** The smallest script found that breaks the first of these promises, and all promises that it breaks. */
   readonly shrunk: Script;
+  /** The promises that `shrunk` breaks. */
   readonly shrunkBroken: readonly Broken[];
   /** The log of the run with the smallest script. */
   readonly log: readonly LogEntry[];
@@ -27,6 +28,7 @@ export interface SimulationFailure {
  * breaks one of them.
  */
 export class SimulationError extends OffstageError {
+  /** The data from which the message was written. */
   declare readonly failure: SimulationFailure;
 
   constructor(failure: SimulationFailure) {

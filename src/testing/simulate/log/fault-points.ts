@@ -69,7 +69,9 @@ export type FaultPlan = { readonly [Point in FaultPoint]?: number | FaultRule };
 
 /** A fault that fired: the point and its occurrence, counted from 1. */
 export interface Strike {
+  /** The fault point, one of `faultPoints`. */
   readonly point: FaultPoint;
+  /** How many times the run had reached the fault point, counted from 1. */
   readonly occurrence: number;
 }
 

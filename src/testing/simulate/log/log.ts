@@ -199,6 +199,7 @@ export interface Effect {
   readonly subagentId: string | null;
   /** The number of the process that ran it, starting at 1. */
   readonly process: number;
+  /** When the tool was called, in milliseconds since the start of the run. */
   readonly at: number;
   /** Whether the tool may run again after a crash. */
   readonly isIdempotent: boolean;

@@ -188,7 +188,9 @@ export interface FakeVoiceModel {
   /** Resolves when the client's first configuration has been accepted. */
   readonly configured: Promise<void>;
 
+  /** Speaks to the model on this connection. */
   readonly user: FakeUser;
+  /** Breaks this connection, or makes its model fail or misbehave. */
   readonly faults: FakeFaults;
 
   /**
