@@ -268,7 +268,7 @@ const rows: readonly Row[] = [
   {
     what: 'public names',
     value: readFileSync(join(root, 'docs/api.md'), 'utf8').match(/^\| `/gm)?.length ?? 0,
-    limit: 656,
+    limit: 657,
   },
   {
     what: 'ids of invariants that stand for several',
@@ -297,7 +297,7 @@ const rows: readonly Row[] = [
     value: texts.get(longest ?? '')?.split('\n').length ?? 0,
     limit: 900,
   },
-  { what: 'files', value: files.length, limit: 681 },
+  { what: 'files', value: files.length, limit: 682 },
   {
     what: 'files with one importer, %',
     value: percent(singles, files.length),
@@ -318,11 +318,11 @@ const rows: readonly Row[] = [
     limit: 458,
     goal: 250,
   },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 118260, goal: 85_000 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 118405, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),
-    limit: 71057,
+    limit: 71094,
   },
   {
     what: "files that `import 'offstage'` loads",

@@ -1,6 +1,9 @@
-// The port of a channel that brings a delivery to an absent user: e-mail, a webhook, a push message.
+// The port of a channel that brings a delivery to an absent user: e-mail, a webhook, a push message. Also writes the
+// plain text that most channels send.
 
 import type { DeliveryKind, DeliveryPriority } from '../../machines/index.ts';
+import { clip } from '../../values/clip.ts';
+import { ProviderError } from '../../values/errors.ts';
 
 /** A channel that brings deliveries to a user who has no open tab: `reach.channels` of a session. */
 export interface ReachChannel {
@@ -47,4 +50,52 @@ export interface ReachChannel {
     links: readonly { readonly label: string; readonly url: string }[],
     signal: AbortSignal,
   ): PromiseLike<'sent' | 'delivered' | 'read'>;
+}
+
+type Item = Parameters<ReachChannel['send']>[0];
+
+const MAX_HEADING_CHARS = 150;
+const KINDS = { result: 'Result', question: 'Question', notice: 'News', progress: 'Progress' };
+
+/** Returns the heading of a delivery's message, in English, as one line without control characters. */
+export function reachHeading({ kind, label }: Pick<Item, 'kind' | 'label'>): string {
+  return oneLine(`${KINDS[kind]}: ${label}`);
+}
+
+/** Returns one line without control characters. */
+export function oneLine(text: string): string {
+  return clip(text.replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, ' ').trim(), MAX_HEADING_CHARS);
+}
+
+/**
+ * Returns a delivery's message in English: the text, the exact call, the options and the links. If the message would be
+ * larger than `max`, the text is cut, but never the call, the options or the links.
+ * @param sizeOf Returns the size of a message that the channel would send. @defaultValue the number of characters
+ * @throws {ProviderError} `MESSAGE_TOO_LONG` (not retryable) if the message is too large even without the text.
+ */
+export function reachText(
+  { text, options = [], call }: Item,
+  links: Parameters<ReachChannel['send']>[1],
+  max = Number.POSITIVE_INFINITY,
+  sizeOf = (message: string): number => message.length,
+): string {
+  const rest = [
+    ...(call ? [`The exact call: ${call.toolName} ${JSON.stringify(call.input, null, 2)}`] : []),
+    ...(options.length > 0 ? [options.map((option) => `- ${option.label}`).join('\n')] : []),
+    ...links.map(({ label, url }) => `${label}: ${url}`),
+  ];
+  const message = (chars: number): string => [clip(text, chars), ...rest].join('\n\n');
+  const fits = (chars: number): boolean => sizeOf(message(chars)) <= max;
+  if (fits(text.length)) return message(text.length);
+  let [kept, tooMany] = [0, text.length];
+  while (tooMany - kept > 1) {
+    const middle = Math.floor((kept + tooMany) / 2);
+    if (fits(middle)) kept = middle;
+    else tooMany = middle;
+  }
+  if (fits(kept)) return message(kept);
+  throw new ProviderError(
+    'MESSAGE_TOO_LONG',
+    `Expected a message that the channel can send whole, got more than ${max} of call, options and links`,
+  );
 }

@@ -11,9 +11,13 @@
 
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import type { ReachChannel } from '../../actors/ports/reach-channel.ts';
+import {
+  oneLine,
+  reachHeading,
+  reachText,
+  type ReachChannel,
+} from '../../actors/ports/reach-channel.ts';
 import { aFunction, anObject, check } from '../../values/checks.ts';
-import { clip } from '../../values/clip.ts';
 import { messageOf, ProviderError, TimeoutError } from '../../values/errors.ts';
 import { isRecord } from '../../values/json.ts';
 
@@ -47,7 +51,6 @@ const schema = z.strictObject({
   write: aFunction.optional(),
   timeoutMs: z.number().positive().optional(),
 });
-const MAX_SUBJECT_CHARS = 150;
 
 /**
  * Returns a channel that sends e-mail. The channel is `idempotent`: after a crash, it may send a message twice with the
@@ -69,7 +72,7 @@ export function emailChannel(options: EmailOptions): ReachChannel {
       const message = {
         from,
         to: typeof to === 'string' ? to : await to(item),
-        subject: clip(subject.replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, ' ').trim(), MAX_SUBJECT_CHARS),
+        subject: oneLine(subject),
         text,
         messageId: `<${id}@${domain}>`,
         // Suppresses out-of-office replies (RFC 3834).
@@ -93,17 +96,7 @@ export function emailChannel(options: EmailOptions): ReachChannel {
   };
 }
 
-const HEADINGS = { result: 'Result', question: 'Question', notice: 'News', progress: 'Progress' };
-
-function written(
-  { kind, label, text, options = [], call }: Item,
-  links: Links,
-): { subject: string; text: string } {
-  const parts = [
-    text,
-    ...(call ? [`The exact call: ${call.toolName} ${JSON.stringify(call.input, null, 2)}`] : []),
-    ...(options.length > 0 ? [options.map((option) => `- ${option.label}`).join('\n')] : []),
-    ...links.map(({ label: name, url }) => `${name}: ${url}`),
-  ];
-  return { subject: `${HEADINGS[kind]}: ${label}`, text: parts.join('\n\n') };
-}
+const written = (item: Item, links: Links): { subject: string; text: string } => ({
+  subject: reachHeading(item),
+  text: reachText(item, links),
+});

@@ -17,6 +17,8 @@ interface ReachStage {
    * `text` is the text that the user reads.
    */
   received(): readonly { readonly id: string; readonly text: string }[];
+  /** The length of the longest message that the receiver takes. @defaultValue long enough for all of an item's text */
+  readonly maxChars?: number;
   /** Makes the receiver refuse all further messages. */
   refuse(): void;
   /** Closes the receiver. */
@@ -83,10 +85,15 @@ const cases: Readonly<Record<string, (stage: ReachStage) => Promise<void>>> = {
       text: `${HOSTILE}\n${'é'.repeat(19_000)} end`,
     });
     const texts = stage.received().map(({ text }) => text);
+    const [text = ''] = texts;
+    const { maxChars } = stage;
+    const isWhole = maxChars === undefined ? text.includes('end') : text.includes('…');
     expectThat(
-      texts.length === 1 && texts.join('').includes('end'),
-      'one message arrives, with all text',
+      texts.length === 1 && isWhole && text.length <= (maxChars ?? text.length),
+      'one message arrives, with all text, or with … where the text was cut to fit',
     );
+    for (const part of ['Yes, do it', 'pay', 'birch 16'])
+      expectThat(text.includes(part), `the message contains "${part}" after a long text`);
   },
   async 'it rejects if the far end refuses'(stage) {
     stage.refuse();
