@@ -12,11 +12,11 @@ import type { TextSession } from '../../../actors/session/view/text-session.ts';
 
 /** The options of a voice or text session, without those that the simulation supplies. */
 export interface SimulatedApp extends Omit<SessionOptions, 'sessionId' | 'model'> {
-  /** The timing and limits of a voice session; a text session ignores them. @defaultValue those of `VoiceSession` */
+  /** The speech options of a voice session; a text session ignores them. @defaultValue those of `VoiceSession` */
   readonly voice?: Partial<VoiceOptions>;
-  /** The sound that a voice session plays while the lead agent is thinking. @defaultValue none */
+  /** The sound that a voice session plays while the user waits for a reply or a tool. @defaultValue none */
   readonly thinkingSound?: ThinkingSoundOptions;
-  /** The way in which a text session sends notes to its model. @defaultValue that of `TextSession` */
+  /** The form in which results reach the lead model of a text session. @defaultValue 'notice' */
   readonly promptStyle?: PromptStyle;
   /** Returns the app's program, which runs together with the session in each process. */
   readonly program?: (host: ProgramHost) => SimulatedProgram;
