@@ -165,9 +165,14 @@ export class World {
   listens(ms: number): void {
     const { state, client, user } = this;
     const isHeard = client.isThere && !client.isPlaying && !user.isSpeaking;
-    const isDue = state?.deliveries.some((one) => one.state === 'pending' && !one.card) === true;
+    // A question that waits for its turn is pending as soon as channels may send it.
+    const queued = state?.questions.filter((one) => one.state === 'queued') ?? [];
+    const isDue = state?.deliveries.some(
+      ({ deliveryId, state: now, card }) =>
+        now === 'pending' && !card && !queued.some(({ requestId }) => requestId === deliveryId),
+    );
     const isThere = this.#session !== null && state?.connection === 'active';
-    const isSilent = isThere && isHeard && isDue;
+    const isSilent = isThere && isHeard && isDue === true;
     this.#silenceMs = isSilent ? this.#silenceMs + ms : 0;
     this.#longestSilenceMs = Math.max(this.#longestSilenceMs, this.#silenceMs);
   }

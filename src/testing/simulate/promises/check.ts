@@ -2,6 +2,7 @@
 // crash loses nothing, and all work ends within a time limit.
 
 import { defaultSessionLimits } from '../../../actors/admission/limits.ts';
+import { propertiesOf } from '../../../values/json.ts';
 import { eventsOf, FINAL, OVER, upToClosing, type LogEntry, type RunRecord } from '../log/log.ts';
 import { authority, bounded, endings, families, nothingTwice, services } from './subagents.ts';
 import type { Broken, PromiseCheck } from './broken.ts';
@@ -121,26 +122,30 @@ function stillOpen(log: readonly LogEntry[]): ReadonlySet<string> {
 function stillDue(log: readonly LogEntry[]): ReadonlyMap<string, string> {
   const due = new Map<string, string>();
   const underWay = new Set<string>();
+  const reached = new Set<string>();
   for (const entry of log) {
     if (entry.kind === 'event' && entry.event.type === 'delivery.changed') {
-      const { deliveryId, kind, state } = entry.event.delivery;
+      const { deliveryId, kind, state, reach } = entry.event.delivery;
       if (kind === 'question') continue;
+      if (reach?.state === 'sending' || reach?.sent.length) reached.add(deliveryId);
       if (FINAL.has(state)) due.delete(deliveryId);
       else due.set(deliveryId, kind);
       if (state === 'offered' || state === 'playing') underWay.add(deliveryId);
       else underWay.delete(deliveryId);
     } else if (entry.kind === 'kept') {
       // The process may die after an entry is stored but before its effects are shown.
-      const event = entry.entry.event as { readonly type: string; readonly deliveryId?: string };
-      if (event.type === 'delivery.heard')
-        for (const deliveryId of underWay) due.delete(deliveryId);
+      const { actor, event } = entry.entry;
+      const { deliveryId, receipt } = propertiesOf(event);
+      const about = actor.slice(actor.indexOf(':') + 1);
+      if (event.type === 'delivery.heard') for (const id of underWay) due.delete(id);
       else if (event.type === 'delivery.shown' || event.type === 'delivery.dismissed')
-        due.delete(event.deliveryId ?? '');
+        due.delete(String(deliveryId));
+      else if (receipt === 'read')
+        // A channel may send several results together.
+        for (const id of about.startsWith('batch_') ? reached : [about]) due.delete(id);
       else if (event.type === 'deadline.schedule')
         // The notice of this time replaces the notice of the time before.
-        for (const deliveryId of due.keys())
-          if (deliveryId.startsWith(`${entry.entry.actor.replace('schedule:', '')}@`))
-            due.delete(deliveryId);
+        for (const id of due.keys()) if (id.startsWith(`${about}@`)) due.delete(id);
     }
   }
   return due;
