@@ -4,6 +4,7 @@
 import type { DeliveryKind, DeliveryPriority } from '../../machines/index.ts';
 import { clip } from '../../values/clip.ts';
 import { ProviderError } from '../../values/errors.ts';
+import { isRecord } from '../../values/json.ts';
 
 /** A channel that brings deliveries to a user who has no open tab: `reach.channels` of a session. */
 export interface ReachChannel {
@@ -98,4 +99,12 @@ export function reachText(
     'MESSAGE_TOO_LONG',
     `Expected a message that the channel can send whole, got more than ${max} of call, options and links`,
   );
+}
+
+const UNSENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
+
+/** Returns whether an error says that no connection was opened, so that nothing can have been sent. */
+export function isUnsent(error: unknown): boolean {
+  if (!isRecord(error)) return false;
+  return UNSENT.has(String(error.code)) || isUnsent(error.cause ?? error.original);
 }

@@ -11,7 +11,12 @@
 //   SMS-3. A message has at most `maxChars` characters. Its call, options and links are never cut.
 
 import { z } from 'zod';
-import { reachHeading, reachText, type ReachChannel } from '../../actors/ports/reach-channel.ts';
+import {
+  isUnsent,
+  reachHeading,
+  reachText,
+  type ReachChannel,
+} from '../../actors/ports/reach-channel.ts';
 import { aFunction, checkUnshown } from '../../values/checks.ts';
 import { messageOf, ProtocolError, ProviderError, TimeoutError } from '../../values/errors.ts';
 import { isRecord } from '../../values/json.ts';
@@ -134,8 +139,6 @@ export function smsChannel(options: SmsOptions): ReachChannel & {
   };
 }
 
-/** The connection was not opened, so nothing was sent. */
-const UNSENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
 /** The sender's queue is full: https://www.twilio.com/docs/api/errors/21611 */
 const QUEUE_FULL = 21_611;
 
@@ -147,7 +150,7 @@ function refusal(error: unknown): unknown {
   const { status, code } = isRecord(error) ? error : {};
   const why = `Twilio has not accepted the message: ${messageOf(error)}`;
   if (typeof status !== 'number')
-    return UNSENT.has(String(code)) ? error : new TimeoutError(why, { cause: error });
+    return isUnsent(error) ? error : new TimeoutError(why, { cause: error });
   const retryable = status === 429 || status === 503 || code === QUEUE_FULL;
   // SMS-1
   if (status >= 500 && !retryable) return new TimeoutError(why, { cause: error });
