@@ -318,11 +318,11 @@ const rows: readonly Row[] = [
     limit: 457,
     goal: 250,
   },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 118497, goal: 85_000 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 118602, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),
-    limit: 71100,
+    limit: 71205,
   },
   {
     what: "files that `import 'offstage'` loads",
@@ -333,7 +333,7 @@ const rows: readonly Row[] = [
   {
     what: "lines of code that `import 'offstage'` loads",
     value: linesOf(loaded),
-    limit: 42_217,
+    limit: 42299,
     goal: 24_000,
   },
 ];

@@ -2,7 +2,7 @@
 // runs the session, so that a text-only program does not load any file from `voice`.
 
 import type { Observable, Observer } from 'rxjs';
-import type { VouchedFor } from './actors/contracts/identity.ts';
+import type { ClientSource } from './actors/contracts/identity.ts';
 import type { ShownImage } from './actors/session/questions/shown-image.ts';
 import { BaseSession } from './actors/session/view/base-session.ts';
 import { withRuntime, type RuntimeChoice } from './real-time.ts';
@@ -68,12 +68,13 @@ export class VoiceSession extends BaseSession {
     this.#lead.reconnect();
   }
 
-  override attach(options: VouchedFor = {}): () => void {
+  override attach(options: ClientSource = {}): () => void {
     const leave = super.attach(options);
-    this.#lead.clientAttached();
+    if (this.isAttached) this.#lead.clientAttached();
     return () => {
+      const wasAttached = this.isAttached;
       leave();
-      if (!this.isAttached) this.#lead.clientDetached();
+      if (wasAttached && !this.isAttached) this.#lead.clientDetached();
     };
   }
 }

@@ -45,9 +45,12 @@ export interface ChatSession {
    */
   start(): Promise<unknown>;
   /** Attaches a client to a text session while a response is open. Returns a function that detaches it. */
-  attach(): () => void;
-  /** Adds a listener for as long as the chat is remembered. Returns a function that removes the listener. */
-  listen(): () => void;
+  attach(client: Present): () => void;
+  /**
+   * Adds a listener for as long as the chat is remembered, or lists a client that only reads while a response is open.
+   * Returns a function that removes the listener.
+   */
+  listen(client?: Present): () => void;
   /** The session's state, from which the chat's messages are made. */
   readonly store: {
     getSnapshot(): { readonly context: SessionState };
@@ -71,6 +74,10 @@ export interface ChatSession {
 
 interface By {
   readonly by: string;
+}
+
+interface Present extends By {
+  readonly hears: boolean;
 }
 
 type Traced = Pick<Sending, 'traceparent'>;
@@ -286,7 +293,7 @@ export function chatHandler(options: ChatHandlerOptions): (request: Request) => 
   ): Promise<Response> {
     await session.start();
     const chat = chatOf({ session, user, hears, chatId });
-    const leave = hears ? attachTo(session) : () => undefined;
+    const leave = attachTo(session, { by: user, hears });
     chat.open += 1;
     const over = (): void => {
       leave();
@@ -404,9 +411,9 @@ function identityOf(given: unknown, pool: ChatPool | undefined): ChatIdentity | 
   );
 }
 
-/** Attaches a text session's reader. A voice session's listener is attached elsewhere. */
-function attachTo(session: ChatSession): () => void {
-  return 'audioIn' in session ? () => undefined : session.attach();
+/** Attaches a text session's reader. A voice session's listener is attached elsewhere, and a reader is only listed. */
+function attachTo(session: ChatSession, client: Present): () => void {
+  return client.hears && !('audioIn' in session) ? session.attach(client) : session.listen(client);
 }
 
 /** Resolves when the lead agent has started to reply, or will not reply. */

@@ -45,6 +45,8 @@ export interface SessionMessageMetadata {
   readonly at: number;
   /** The user interrupted this message: `text` contains only what the user heard. */
   readonly interrupted?: boolean;
+  /** For a user's message: the identity that the app vouched for. */
+  readonly by?: string;
   /** The results that the message reports. */
   readonly deliveryIds?: readonly string[];
 }
@@ -95,7 +97,7 @@ export function chatMessages(state: SessionState, receipts: Receipts): readonly 
 }
 
 function spoken(item: TranscriptItem): ChatMessage {
-  const { id, role, text, at, final, interrupted } = item;
+  const { id, role, by, text, at, final, interrupted } = item;
   const deliveryIds = deliveriesOf(item);
   return {
     id,
@@ -104,6 +106,7 @@ function spoken(item: TranscriptItem): ChatMessage {
     isFinal: final,
     metadata: {
       at,
+      ...(by !== undefined && { by }),
       ...(interrupted && { interrupted }),
       ...(deliveryIds.length > 0 && { deliveryIds }),
     },

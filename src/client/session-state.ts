@@ -66,6 +66,7 @@ export function applySessionEvent(state: SessionState, event: SessionEvent): Ses
   if (type === 'schedule.changed')
     // A server of an earlier version sends no schedules.
     return { ...state, schedules: withSchedule(state.schedules ?? [], event.schedule) };
+  if (type === 'presence.changed') return { ...state, present: event.present };
   if (type === 'limits.changed') return { ...state, limits: event.limits };
   if (type === 'transcript.changed')
     return { ...state, transcript: withItem(state.transcript, event.item) };

@@ -48,6 +48,8 @@ export interface UsedSession {
   readonly floor: SessionState['floor'];
   /** The lead agent that is talking with the user. */
   readonly agent: SessionState['agent'];
+  /** Who is there, if the server shares it (`share: ['presence.changed']`). */
+  readonly present: SessionState['present'];
 }
 
 const SECOND_MS = 1_000;
@@ -56,6 +58,7 @@ export { scheduler };
 /** This machine's clock, as a source of time. */
 export const ourTime = { serverNow: () => clock.now() };
 
+const noPresence: SessionState['present'] = Object.freeze([]);
 const noMicrophone: MicrophoneStatus = Object.freeze({
   state: 'off',
   isMuted: false,
@@ -82,9 +85,11 @@ export function useSession(
   const state = useSelected(client, ({ connection: it }) => it);
   const floor = useSelected(client, (it) => it.floor);
   const agent = useSelected(client, (it) => it.agent);
+  // A server of an earlier version does not send the list.
+  const present = useSelected(client, (it) => it.present ?? noPresence);
   return useMemo(
-    () => ({ client, status, connection: state, floor, agent }),
-    [client, status, state, floor, agent],
+    () => ({ client, status, connection: state, floor, agent, present }),
+    [client, status, state, floor, agent, present],
   );
 }
 

@@ -44,6 +44,8 @@ export interface ServedIdentity {
   readonly user: string;
   /** A watcher may only read the session. An operator is a user who may also raise budgets. */
   readonly role: ClientRole;
+  /** The client's device in `present`, such as `phone`, at most 200 characters. @defaultValue none */
+  readonly device?: string;
   /**
    * Whether this client represents the session's user. If it does, content that it shows or plays counts as shown or
    * heard, and the session listens to its microphone. While it is connected, the user counts as present. Always false
@@ -160,7 +162,7 @@ export interface ServeOptions<S extends ServedSession = ServedSession> {
   ) => string | null | Promise<string | null>;
   /**
    * Additional events that are shared with clients. By default, the server does not share events about tools, services
-   * and memory. The same applies to the tool ledgers of subagents (`subagent.ended` shares them).
+   * and memory, nor who is present (`presence.changed`, with the list `present`). The same applies to the tool ledgers of subagents (`subagent.ended` shares them).
    * @defaultValue none
    */
   readonly share?: readonly SessionEvent['type'][];
@@ -224,6 +226,7 @@ const SHAREABLE = [
   'tool.answered',
   'tool.in_doubt',
   'session.recovered',
+  'presence.changed',
   'service.changed',
   'service.dropped',
   'subagent.ended',
@@ -329,6 +332,7 @@ export const identitySchema = z.strictObject({
   sessionId: z.string().min(1).max(200),
   user: identity,
   role: z.enum(['user', 'watcher', 'operator']),
+  device: identity.optional(),
   hears: z.boolean().optional(),
 });
 

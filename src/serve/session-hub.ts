@@ -22,11 +22,14 @@
 //       voice moves, one client detaches from the session and another attaches.
 //   SESSION-HUB-8. A call, its arguments and its claim are sent only to a client that `hears` for the user of the call.
 //       The journal does not contain any client's secret.
+//   SESSION-HUB-9. The session lists each client as present with the identity and device from `authorize`. Clients
+//       receive this list only if the app shares it, because it names watchers and operators.
 //   SESSION-HUB-5. The session is in use while a client is connected, and for `resumeMs` after the last client has
 //       left. If connections outlive memory on the host, the clients of a text session do not keep the session in use.
 //       When the session is unloaded, its clients are parked. The next hub then sends the whole state to each of them.
 
 import type { Subscription } from 'rxjs';
+import type { ClientSource } from '../actors/contracts/identity.ts';
 import {
   mayAnswer,
   questionFor,
@@ -170,7 +173,7 @@ export class SessionHub implements ClientHub {
     this.#clients.add(client);
     const { after } = hello;
     if (after?.epoch !== this.#epoch || !this.#resume(client, after.seq)) this.#welcome(client);
-    if (client.hears && !client.isGone) this.#listening.set(client, this.#listen());
+    if (!client.isGone) this.#listening.set(client, this.#listen(client));
     this.#offer(client);
     client.joined(this);
     // The client was too slow to receive the missed frames. It was disconnected before the hub had its connection.
@@ -351,12 +354,16 @@ export class SessionHub implements ClientHub {
     return this.#started;
   }
 
-  /** Attaches the client of a text session as a reader. A voice session attaches the client that has its voice. */
-  #listen(): () => void {
+  /**
+   * Lists the client in `present`, and attaches the client of a text session as a reader. A voice session attaches the
+   * client that has its voice.
+   */
+  #listen(client: ServedClient): () => void {
     const session = this.#session;
+    const source = sourceOf(client);
     try {
-      const isAttached = !this.hasVoice && !this.#parks;
-      const leave = [session.listen(), ...(isAttached ? [session.attach()] : [])];
+      const isAttached = client.hears && !this.hasVoice && !this.#parks;
+      const leave = [session.listen(source), ...(isAttached ? [session.attach(source)] : [])];
       return () => {
         for (const each of leave) this.#quietly(each);
       };
@@ -379,7 +386,7 @@ export class SessionHub implements ClientHub {
     if (client === this.#owner) return;
     this.#release();
     try {
-      this.#detach = this.#session.attach({ by: client.identity.user });
+      this.#detach = this.#session.attach(sourceOf(client));
     } catch (error) {
       this.#options.onError(error, 'serve: attaching a client');
       return;
@@ -414,6 +421,9 @@ export class SessionHub implements ClientHub {
     if (event.type === 'client_call.changed')
       for (const client of this.#clients) this.#offer(client);
     if (!this.#options.shared.has(event.type)) return;
+    // A frame contains only the latest list, which grows with the number of identities.
+    if (event.type === 'presence.changed')
+      this.#pending = this.#pending.filter(({ type }) => type !== event.type);
     this.#pending.push(this.#wireEvent(event));
     // Interrupted speech must stop immediately.
     if (event.type === 'playout.clear') return this.#flush();
@@ -523,7 +533,11 @@ export class SessionHub implements ClientHub {
 
   get #sharedState(): SessionState {
     const { context } = this.#session.store.getSnapshot();
-    return { ...context, subagents: context.subagents.map((view) => this.#forClients(view)) };
+    return {
+      ...context,
+      present: this.#options.shared.has('presence.changed') ? context.present : [],
+      subagents: context.subagents.map((view) => this.#forClients(view)),
+    };
   }
 
   #knownOf(client: ServedClient): { readonly hasVoice: boolean; readonly memory: string } {
@@ -644,6 +658,10 @@ function ignore(): void {}
 /** A visitor's name contains the user, so that a client cannot take the name of another user's client. */
 function nameOf({ identity, clientId }: ServedClient): string {
   return JSON.stringify([identity.user, clientId]);
+}
+
+function sourceOf({ identity: { user: by, device }, hears }: ServedClient): ClientSource {
+  return { by, ...(device !== undefined && { device }), hears };
 }
 
 /** The name that the session uses for the client that has a call. */

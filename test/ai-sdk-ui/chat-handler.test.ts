@@ -198,6 +198,23 @@ test('does not count a delivery as shown if only an observer has received it', a
   ).not.toContain('delivered');
 });
 
+test('names the author of a message, and lists the chats whose responses are open', async () => {
+  const session = closing(rideSession());
+  const { present } = session.store.getSnapshot().context;
+  expect(present).toEqual([]);
+  const { chat } = talkTo(handlerOf(session));
+  const along = talkTo(chatHandler({ authorize: () => ({ session, user: 'root', hears: false }) }));
+  await chat.sendMessage({ text: 'hello' });
+  void along.chat.resumeStream();
+  const [message] = await along.until((now) => now.some(({ role }) => role === 'assistant'));
+  expect(message?.metadata).toMatchObject({ by: 'ann' });
+  const here = session.store.getSnapshot().context.present;
+  expect(here).toMatchObject([
+    { by: 'ann', hears: true },
+    { by: 'root', hears: false },
+  ]);
+});
+
 test('does not count a delivery as shown while no response is open', async () => {
   const session = closing(rideSession());
   const { chat } = talkTo(handlerOf(session), { isHeld: false });

@@ -43,7 +43,10 @@ function breakable({ http }: Served): () => void {
 describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
   test("shows a subagent's question, accepts a button press and then shows the result", async () => {
     const session = rideSession();
-    const { client } = await served({ session: () => session, share: ['subagent.ended'] });
+    const { client } = await served({
+      session: () => session,
+      share: ['subagent.ended', 'presence.changed'],
+    });
     const ann = client({ transport });
     await ann.it.send('use book_ride');
     const question = await ann.question();
@@ -100,6 +103,57 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
     await standIn.until(({ deliveries }) =>
       deliveries.some((each) => each.deliveryId === deliveryId && each.state === 'delivered'),
     );
+    await session.close();
+  });
+
+  test('SESSION-HUB-9: lists who is present, if the app shares it', async () => {
+    const session = rideSession();
+    const authorize: ServeOptions['authorize'] = ({ token }) => {
+      const [user = '', device] = (token ?? '').split('/');
+      const role = user === 'eve' ? 'watcher' : 'user';
+      return { sessionId: 's1', user, role, ...(device !== undefined && { device }) };
+    };
+    const { client } = await served({
+      session: () => session,
+      share: ['presence.changed'],
+      authorize,
+    });
+    const whoIn = ({ present }: SessionState) =>
+      present.map(({ by, device, hears }) => `${by} ${device} ${hears}`);
+    const sees = (one: TestClient, ...names: string[]) =>
+      one.until((state) => isDeepStrictEqual(whoIn(state), names));
+    const ann = client({ transport, token: 'ann/phone' });
+    await sees(ann, 'ann phone true');
+    // Two tabs on one device, and a watcher.
+    const tab = client({ transport, token: 'ann/phone' });
+    await sees(tab, 'ann phone true');
+    const eve = client({ transport, token: 'eve' });
+    await sees(ann, 'ann phone true', 'eve undefined false');
+    await sees(eve, 'ann phone true', 'eve undefined false');
+    tab.it.close();
+    const bob = client({ transport, token: 'bob/desk' });
+    await sees(ann, 'ann phone true', 'eve undefined false', 'bob desk true');
+    bob.it.close();
+    await sees(ann, 'ann phone true', 'eve undefined false');
+    // Nothing that a client sends states an identity, and a secret of a client is in no list.
+    expect(Object.keys(ann.state().present[0] ?? {})).toEqual(['by', 'device', 'since', 'hears']);
+    eve.it.close();
+    await sees(ann, 'ann phone true');
+    await session.close();
+  });
+
+  test('SESSION-HUB-9: does not reveal who is present by default', async () => {
+    const session = rideSession();
+    const { client, errors } = await served({ session: () => session });
+    const [ann, eve] = [client({ transport }), client({ transport })];
+    const seen: string[] = [];
+    ann.it.events.subscribe(({ type }) => seen.push(type));
+    await ann.it.send('hello');
+    await eve.it.send('hello');
+    expect(session.store.getSnapshot().context.present).toMatchObject([{ by: 'ann' }]);
+    expect([ann.state().present, eve.state().present]).toEqual([[], []]);
+    expect(seen).not.toContain('presence.changed');
+    expect(errors).toEqual([]);
     await session.close();
   });
 
@@ -811,11 +865,17 @@ test.each([
   expect(() => serve(options as unknown as ServeOptions)).toThrow(message);
 });
 
-test('refuses the client and reports the error if `authorize` returns no identity', async () => {
+test.each([
+  ['no session', { user: 'ann' }],
+  [
+    'a device of a megabyte',
+    { sessionId: 's1', user: 'ann', role: 'user', device: 'x'.repeat(1_000_000) },
+  ],
+])('refuses the client and reports the error if `authorize` returns %s', async (_, identity) => {
   const session = rideSession();
   const it = await served({
     session: () => session,
-    authorize: (() => ({ user: 'ann' })) as unknown as ServeOptions['authorize'],
+    authorize: (() => identity) as unknown as ServeOptions['authorize'],
   });
   const response = await it.web.fetch(new Request('http://127.0.0.1/offstage'));
   expect(response.status).toBe(500);

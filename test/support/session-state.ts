@@ -12,6 +12,7 @@ export const emptyState: SessionState = {
   questions: [],
   deliveries: [],
   schedules: [],
+  present: [],
   usage: {
     lead: { inputTokens: null, outputTokens: null },
     subagents: { inputTokens: 0, outputTokens: 0, totalTokens: 0 },

@@ -63,6 +63,8 @@ export interface ContextSnapshotInput {
   readonly recentTurns?: number;
   /** Writes the conversation's notes for the model in mode `fork`. @defaultValue notes without marks */
   readonly notes?: NoteWriter;
+  /** The session's user, for mode `fork`: the authors of all other messages are named. @defaultValue none */
+  readonly user?: string | undefined;
   /** The provider of the subagent's model, for mode `fork`. @defaultValue none: only text and calls */
   readonly reader?: Reader;
 }
@@ -84,6 +86,7 @@ export function buildContextSnapshot(
     conversation,
     recentTurns = 10,
     notes,
+    user,
     reader,
   }: ContextSnapshotInput,
   facts: readonly MemoryFact[] = [],
@@ -97,7 +100,7 @@ export function buildContextSnapshot(
     agentInstructions: instructions,
     conversation:
       mode === 'fork'
-        ? conversation.toModelMessages({ openCalls: 'omit', reader, ...(notes && { notes }) })
+        ? conversation.toModelMessages({ openCalls: 'omit', user, reader, ...(notes && { notes }) })
         : [],
   };
 }

@@ -8,10 +8,13 @@
 //       identity, has no effect: the question stays open.
 //   WHO-2. The identity that answered is recorded in the journal, in the receipt and in the ledger of the subagent's
 //       calls, and is passed to the tool that the answer permits.
+//   WHO-3. A result or notice counts as seen only if the client that reports it hears for the session's user. The report
+//       of any other client changes nothing, so the delivery stays pending, and `reach` still sends it.
 
 import { z } from 'zod';
 import { check } from '../../values/checks.ts';
 import { readTraceparent } from '../../values/traceparent.ts';
+import { withoutUndefined } from '../../values/without-undefined.ts';
 
 const MAX_IDENTITY_CHARS = 200;
 
@@ -44,7 +47,28 @@ export interface SaidBy extends VouchedFor {
   readonly traceparent?: string;
 }
 
+/** A client of the session, as the app knows it. A client with an identity is listed in `present`. */
+export interface ClientSource extends VouchedFor {
+  /** The client's device, such as `phone`, at most 200 characters. @defaultValue none */
+  readonly device?: string;
+  /**
+   * Whether this client hears for the session's user: whether what it plays or shows counts as heard, and whether the
+   * user counts as present while it is attached.
+   * @defaultValue true, unless the session has a `user` and `by` is another identity
+   */
+  readonly hears?: boolean;
+}
+
 const vouchedFor = z.strictObject({ by: identity.optional() });
+const clientSource = vouchedFor.extend({
+  device: identity.optional(),
+  hears: z.boolean().optional(),
+});
+
+/** @throws {ConfigurationError} `INVALID_ARGUMENT` */
+export function checkedClient(where: string, options: unknown): ClientSource {
+  return withoutUndefined(check(where, clientSource, options, 'INVALID_ARGUMENT'));
+}
 
 /** @throws {ConfigurationError} `INVALID_ARGUMENT` */
 export function checkedBy(where: string, options: unknown): string | undefined {

@@ -439,6 +439,8 @@ export type SessionEvent =
   | { readonly type: 'delivery.changed'; readonly delivery: DeliveryView }
   /** A schedule was set, advanced to its next time, or ended. */
   | { readonly type: 'schedule.changed'; readonly schedule: ScheduleView }
+  /** An identity has arrived on a device or left it, or the `hears` of an entry has changed. */
+  | { readonly type: 'presence.changed'; readonly present: SessionState['present'] }
   | { readonly type: 'service.changed'; readonly service: ServiceView }
   /** A service event that no agent finished examining. */
   | { readonly type: 'service.dropped'; readonly event: DroppedEvent }
@@ -647,6 +649,18 @@ export interface SessionState {
   readonly deliveries: readonly DeliveryView[];
   /** The schedules of the session that have not ended. */
   readonly schedules: readonly ScheduleView[];
+  /**
+   * The identities whose clients are attached or listen in this process, in the order of their arrival. All clients of
+   * an identity on the same device are one entry. `since`: when the first of these clients arrived, in milliseconds
+   * since 1970. `hears`: whether one of them hears for the session's user. `serve` sends this list only if the app
+   * shares `presence.changed`; otherwise, the list is empty.
+   */
+  readonly present: readonly {
+    readonly by: string;
+    readonly device?: string;
+    readonly since: number;
+    readonly hears: boolean;
+  }[];
   /** The session's usage: by the lead agent, by subagents, and in total. */
   readonly usage: UsageView;
   /** The provider's rate limits; empty until the provider reports them. */
@@ -664,6 +678,7 @@ export const emptySessionState: SessionState = Object.freeze({
   questions: [],
   deliveries: [],
   schedules: [],
+  present: [],
   usage: usageOfBoth(NO_LEAD_USAGE, NO_USAGE),
   limits: [],
 });

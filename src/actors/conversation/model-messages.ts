@@ -41,6 +41,8 @@ export interface ModelMessageOptions {
    * @defaultValue 'pending': a placeholder answers them
    */
   readonly openCalls?: 'pending' | 'omit';
+  /** The session's user. A note before a message of another identity names its author. @defaultValue none: no such notes */
+  readonly user?: string | undefined;
   /** The provider that reads the messages. Its own data is sent back to it. @defaultValue none: only text and calls */
   readonly reader?: Reader | undefined;
 }
@@ -56,7 +58,7 @@ type ToolPart = Extract<
 export function toModelMessages(
   items: readonly ConversationItem[],
   preamble: readonly Note[],
-  { notes = unmarkedNotes, openCalls = 'pending', reader }: ModelMessageOptions = {},
+  { notes = unmarkedNotes, openCalls = 'pending', user, reader }: ModelMessageOptions = {},
 ): ModelMessage[] {
   const results = new Map<string, ToolResultItem>();
   for (const item of items) if (item.role === 'tool_result') results.set(item.callId, item);
@@ -107,9 +109,11 @@ export function toModelMessages(
       if (item.role !== 'assistant' || !isOfStep) endStep();
       if (item.note) note(item.id, item.note);
       else if (item.role === 'assistant') said.push(item);
-      else if (item.role === 'user')
+      else if (item.role === 'user') {
+        if (user !== undefined && item.by !== undefined && item.by !== user)
+          note(`${item.id}.by`, noteOf(WRITTEN_BY, { by: item.by }));
         messages.push({ role: 'user', content: notes.guard(messageText(item)) });
-      else oldNote(messageText(item));
+      } else oldNote(messageText(item));
     }
   }
   endStep();
@@ -208,6 +212,8 @@ function isEchoed(
 function asNote(text: string): string {
   return text.startsWith('[SYSTEM') ? text : `[SYSTEM: ${text}]`;
 }
+
+const WRITTEN_BY = sentence`The next message that is not a note is from another participant, the quoted "by", and not from the session's user.`;
 
 const TAKE_OVER = sentence` You are the quoted "to": answer what the user still waits for, and say nothing of the handover.`;
 

@@ -224,7 +224,7 @@ export function withModel(core: LeadSession, model: LanguageModel): WorkOut {
     const notes = core.notes.writtenAs('user');
     const { agentName } = records;
     const { ids, clock } = host.environment;
-    const told = records.conversation.toModelMessages({ notes });
+    const told = records.conversation.toModelMessages({ notes, user: core.user });
     const messages: ModelMessage[] = [
       ...withTurnContext(told, turnContext(core), notes),
       ...(unfinished === '' ? [] : [{ role: 'user' as const, content: notes.guard(unfinished) }]),

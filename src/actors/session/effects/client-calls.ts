@@ -94,9 +94,7 @@ interface Caller {
   reject(error: OffstageError): void;
 }
 
-export function clientCallsOf(
-  session: LeadSession & { readonly user: string | undefined },
-): ClientCalls {
+export function clientCallsOf(session: LeadSession): ClientCalls {
   const callers = new Map<string, Caller>();
   /** Results that arrived after a restart but before their tool ran again. */
   const early = new Map<string, PromiseWithResolvers<void>>();

@@ -146,7 +146,7 @@ const NO_DELIVERY = { at: 0, kind: 'progress' } as const;
 
 /** @param zone The session's time zone. */
 export function reachOf(
-  session: LeadSession & { readonly user: string | undefined },
+  session: LeadSession,
   deliveries: ReachDeliveries,
   options: ReachOptions | undefined,
   zone: string,

@@ -86,6 +86,8 @@ export interface LeadSession extends AgentsSession {
   };
   /** Reports an error that does not end the session. */
   reportError(error: unknown, where: string): void;
+  /** The identity of the session's user, or undefined if there is none. */
+  readonly user: string | undefined;
 }
 
 /** The answer to the model that requested a transfer. */

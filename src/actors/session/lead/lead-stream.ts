@@ -154,6 +154,7 @@ function promptOf(core: LeadSession, { model, turn }: LeadQuestion) {
   if (turn.context === undefined) turn.context = turnContext(core);
   const conversation = records.conversation.toModelMessages({
     notes,
+    user: core.user,
     reader: { provider: providerOf(model), now: host.environment.clock.now() },
   });
   return {

@@ -193,7 +193,8 @@ export class SessionScope implements ScopePorts {
   ): Promise<Briefing> {
     const { context: mode, instructions } = own;
     // The conversation at the time of the handoff, before the facts are read.
-    const { conversation } = this.#session.records;
+    const { records, user } = this.#session;
+    const { conversation } = records;
     const model = own.relay ? undefined : (own.model ?? this.giver.model);
     const now = this.host.environment.clock.now();
     const input = {
@@ -201,6 +202,7 @@ export class SessionScope implements ScopePorts {
       task,
       instructions,
       conversation,
+      user,
       ...(notes && { notes }),
       ...(model && { reader: { provider: providerOf(model), now } }),
     };

@@ -2,7 +2,7 @@
 // that the lead agent derived from the user's words. Puts each input into the mailbox, and reports the result to the
 // caller.
 //
-// Owns:     the callers that are waiting, and the number of attached clients.
+// Owns:     the callers that are waiting, the attached clients, and who is present.
 // Does not: decide which question receives an utterance, or whether an answer is accepted (user-words,
 //           settle-question).
 //
@@ -11,13 +11,15 @@
 //   USER-INPUT-2. A call resolves only if the session has received the input. Otherwise, it rejects with the error that
 //       prevented the session from receiving it. The same applies to an answer, unless the question has ended or the
 //       session was closed. The question of a suspended session waits for the next process.
+//   USER-INPUT-3. An identity is present on a device while at least one of its clients is. The list is not in the
+//       journal, because clients do not outlive the process.
 
 import { withoutUndefined } from '../../../values/without-undefined.ts';
 import { CancelledError, ConfigurationError } from '../../../values/errors.ts';
-import type { SaidBy } from '../../contracts/identity.ts';
+import type { ClientSource, SaidBy } from '../../contracts/identity.ts';
 import type { UnitEvent } from '../../runtime/commit-unit.ts';
 import type { Host } from '../../runtime/host.ts';
-import { mayAnswer, type AnswerReceipt } from '../../contracts/session-views.ts';
+import { mayAnswer, type AnswerReceipt, type SessionState } from '../../contracts/session-views.ts';
 import type { CallInput, QuestionRecord } from '../../contracts/records.ts';
 import { callKey } from '../../../values/json.ts';
 import type { GivenAnswer } from '../../subagent/ask-user.ts';
@@ -42,6 +44,12 @@ export interface UserInputSession extends Receiver {
   readonly user: string | undefined;
 }
 
+/** An entry of `present`, with its clients. */
+interface Presence {
+  readonly who: SessionState['present'][number];
+  readonly clients: Set<{ readonly hears: boolean }>;
+}
+
 export class UserInput {
   readonly #session: UserInputSession;
   readonly #isHeard: boolean;
@@ -53,8 +61,10 @@ export class UserInput {
 
   /** The reason why the session left this process. Null if it has not left or was closed. */
   #left: Error | null = null;
-  /** The attached clients with their identities. Speech is attributed to the last client. */
-  readonly #clients: { readonly by: string | undefined }[] = [];
+  /** The attached clients. Speech is attributed to the last one, even if it does not hear for the user. */
+  readonly #clients: { readonly by: string | undefined; readonly hears: boolean }[] = [];
+  /** The clients of each entry of `present`. */
+  readonly #present = new Map<string, Presence>();
   #listeners = 0;
   #hasListeners = false;
 
@@ -65,12 +75,12 @@ export class UserInput {
   }
 
   get isAttached(): boolean {
-    return this.#clients.length > 0;
+    return this.clients > 0;
   }
 
-  /** The number of attached clients. */
+  /** The number of attached clients that hear for the user. */
   get clients(): number {
-    return this.#clients.length;
+    return this.#clients.filter(({ hears }) => hears).length;
   }
 
   /** The number of clients that show deliveries to the user and acknowledge them. */
@@ -88,15 +98,18 @@ export class UserInput {
     this.#hasListeners = true;
   }
 
-  /** Counts another listener, until the returned function is called. */
-  listen(): () => void {
+  /** Counts another listener, if it hears for the user, until the returned function is called. */
+  listen(client: ClientSource = {}): () => void {
+    const hears = this.#hears(client);
+    const gone = this.#arrived(client, hears);
     let left = false;
-    this.#listeners += 1;
-    this.#hasListeners = true;
+    this.#listeners += Number(hears);
+    this.#hasListeners ||= hears;
     return () => {
       if (left) return;
       left = true;
-      this.#listeners -= 1;
+      this.#listeners -= Number(hears);
+      gone();
     };
   }
 
@@ -105,17 +118,59 @@ export class UserInput {
     return this.#clients.at(-1)?.by;
   }
 
-  /** Attaches a client with this identity. Returns the function that detaches it. */
-  attach(by?: string): () => void {
-    const client = { by };
+  /** Attaches a client. Returns the function that detaches it. */
+  attach(source: ClientSource = {}): () => void {
+    const client = { by: source.by, hears: this.#hears(source) };
+    const { hears } = client;
+    const gone = this.#arrived(source, hears);
     this.#clients.push(client);
-    if (this.#clients.length === 1) this.#session.receive('session', { type: 'client.attached' });
+    if (hears && this.clients === 1) this.#session.receive('session', { type: 'client.attached' });
     return () => {
       const index = this.#clients.indexOf(client);
       if (index < 0) return;
       this.#clients.splice(index, 1);
-      if (!this.isAttached) this.#session.receive('session', { type: 'client.detached' });
+      if (hears && !this.isAttached) this.#session.receive('session', { type: 'client.detached' });
+      gone();
     };
+  }
+
+  /** Whether a client hears for the user, as the app says or by default. */
+  #hears({ by, hears }: ClientSource): boolean {
+    const { user } = this.#session;
+    return hears ?? (user === undefined || by === undefined || by === user);
+  }
+
+  /** Lists a client that has an identity, until the returned function is called (USER-INPUT-3). */
+  #arrived({ by, device }: ClientSource, hears: boolean): () => void {
+    if (by === undefined) return () => undefined;
+    const { projection, host } = this.#session;
+    const key = JSON.stringify([by, device]);
+    const client = { hears };
+    const known = this.#present.get(key);
+    const clients: Presence['clients'] = known?.clients ?? new Set();
+    const since = known?.who.since ?? host.environment.clock.now();
+    const change = (): void => {
+      const isHeard = [...clients].some((each) => each.hears);
+      if (clients.size === 0) this.#present.delete(key);
+      else if (this.#present.get(key)?.who.hears === isHeard) return;
+      else {
+        const who = { by, ...(device !== undefined && { device }), since, hears: isHeard };
+        this.#present.set(key, { who, clients });
+      }
+      const present = Array.from(this.#present.values(), (each) => each.who);
+      projection.emit({ type: 'presence.changed', present: Object.freeze(present) });
+    };
+    clients.add(client);
+    change();
+    return () => {
+      if (clients.delete(client)) change();
+    };
+  }
+
+  /** Whether what this identity reports as seen counts (WHO-3). */
+  #hearsAs(by: string): boolean {
+    const entries = [...this.#present.values()].filter(({ who }) => who.by === by);
+    return entries.length > 0 ? entries.some(({ who }) => who.hears) : this.#hears({ by });
   }
 
   /** Records that a screen shows a question. If the screen's user may not answer, the call is ignored (WHO-1). */
@@ -130,10 +185,15 @@ export class UserInput {
     });
   }
 
-  /** Records that a result or notice has been seen. A question that has been seen still waits for its answer. */
-  shown(deliveryId: string, by = this.#session.user): void {
+  /**
+   * Records that a result or notice has been seen, if the identity hears for the user (WHO-3). A question that has been
+   * seen still waits for its answer.
+   */
+  shown(deliveryId: string, source?: string): void {
+    const by = source ?? this.#session.user;
     if (this.#session.records.questions.has(deliveryId)) this.questionShown(deliveryId, by);
-    else this.#session.receive(`delivery:${deliveryId}`, seen('delivery.shown', deliveryId, by));
+    else if (source === undefined || this.#hearsAs(source))
+      this.#session.receive(`delivery:${deliveryId}`, seen('delivery.shown', deliveryId, by));
   }
 
   /** Dismisses a delivery. A question is answered rather than dismissed. */

@@ -55,6 +55,7 @@ export class Projection {
   #floor: SessionState['floor'] = 'nobody';
   #agent: string | null = null;
   #schedules: SessionState['schedules'] = [];
+  #present: SessionState['present'] = [];
   #usage = NOTHING_USED;
   #limits: SessionState['limits'] = [];
   #created: CreatedStore | null = null;
@@ -158,6 +159,9 @@ export class Projection {
       case 'schedule.changed':
         this.#schedules = withSchedule(this.#schedules, event.schedule);
         break;
+      case 'presence.changed':
+        this.#present = event.present;
+        break;
       case 'agent.entered':
         this.#agent = event.agentName;
         break;
@@ -248,6 +252,7 @@ export class Projection {
       questions: this.#questions.list,
       deliveries: this.#deliveries.list,
       schedules: this.#schedules,
+      present: this.#present,
       usage: this.#usage,
       limits: this.#limits,
     };

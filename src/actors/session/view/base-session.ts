@@ -12,7 +12,9 @@ import type { SetDirective } from '../../contracts/directives.ts';
 import type { BudgetLimits } from '../../contracts/config.ts';
 import {
   checkedBy,
+  checkedClient,
   checkedSource,
+  type ClientSource,
   type SaidBy,
   type VouchedFor,
 } from '../../contracts/identity.ts';
@@ -308,23 +310,26 @@ export abstract class BaseSession {
 
   /**
    * Attaches a client. Returns a function that detaches the client. `by`: the identity of the client's user, if the app
-   * has verified it. Speech is attributed to this identity while this is the client that attached last.
-   * @defaultValue the session's `user`
+   * has verified it (default: the session's `user`). Speech is attributed to this identity while this is the client that
+   * attached last. A client with `by` is listed in `present`. The session speaks, and presents what is due, only while
+   * a client is attached that hears for the session's user (`hears`).
    * @throws {ConfigurationError} `INVALID_ARGUMENT`.
    * @throws {CapacityError} `MAILBOX_FULL` while 10,000 of the session's events wait for the journal.
    */
-  attach(options: VouchedFor = {}): () => void {
-    const by = checkedBy('attach(options)', options);
+  attach(options: ClientSource = {}): () => void {
+    const client = checkedClient('attach(options)', options);
     this.checkRoom();
-    return this.#core.userInput.attach(by);
+    return this.#core.userInput.attach(client);
   }
 
   /**
    * Adds a listener: a client that follows `events` or `store`, shows deliveries to the user and acknowledges each with
-   * `shown`. The returned function removes the listener.
+   * `shown`. The returned function removes the listener. A client with `by` is listed in `present`. A client that does
+   * not hear for the session's user (`hears`) is only listed.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT`.
    */
-  listen(): () => void {
-    return this.#core.userInput.listen();
+  listen(options: ClientSource = {}): () => void {
+    return this.#core.userInput.listen(checkedClient('listen(options)', options));
   }
 
   /**
@@ -380,7 +385,8 @@ export abstract class BaseSession {
   }
 
   /**
-   * Reports that the user has seen a result or notice, so that it does not have to be spoken.
+   * Reports that the user has seen a result or notice, so that it does not have to be spoken. A report with a `by` that
+   * does not hear for the session's user (`attach`, `listen`) is ignored.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`.
    * @throws {CapacityError} `MAILBOX_FULL`.
    */
