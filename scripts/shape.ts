@@ -268,7 +268,7 @@ const rows: readonly Row[] = [
   {
     what: 'public names',
     value: readFileSync(join(root, 'docs/api.md'), 'utf8').match(/^\| `/gm)?.length ?? 0,
-    limit: 658,
+    limit: 659,
   },
   {
     what: 'ids of invariants that stand for several',
@@ -297,7 +297,7 @@ const rows: readonly Row[] = [
     value: texts.get(longest ?? '')?.split('\n').length ?? 0,
     limit: 900,
   },
-  { what: 'files', value: files.length, limit: 683 },
+  { what: 'files', value: files.length, limit: 684 },
   {
     what: 'files with one importer, %',
     value: percent(singles, files.length),
@@ -318,7 +318,7 @@ const rows: readonly Row[] = [
     limit: 457,
     goal: 250,
   },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 118602, goal: 85_000 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 118705, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),
