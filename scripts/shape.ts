@@ -268,7 +268,7 @@ const rows: readonly Row[] = [
   {
     what: 'public names',
     value: readFileSync(join(root, 'docs/api.md'), 'utf8').match(/^\| `/gm)?.length ?? 0,
-    limit: 659,
+    limit: 661,
   },
   {
     what: 'ids of invariants that stand for several',
@@ -297,7 +297,7 @@ const rows: readonly Row[] = [
     value: texts.get(longest ?? '')?.split('\n').length ?? 0,
     limit: 900,
   },
-  { what: 'files', value: files.length, limit: 684 },
+  { what: 'files', value: files.length, limit: 686 },
   {
     what: 'files with one importer, %',
     value: percent(singles, files.length),
@@ -318,11 +318,11 @@ const rows: readonly Row[] = [
     limit: 457,
     goal: 250,
   },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 118705, goal: 85_000 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 119188, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),
-    limit: 71205,
+    limit: 71688,
   },
   {
     what: "files that `import 'offstage'` loads",
@@ -333,7 +333,7 @@ const rows: readonly Row[] = [
   {
     what: "lines of code that `import 'offstage'` loads",
     value: linesOf(loaded),
-    limit: 42299,
+    limit: 42342,
     goal: 24_000,
   },
 ];

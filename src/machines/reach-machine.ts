@@ -75,6 +75,8 @@ export interface ReachInput extends ReachStep {
 interface ReachContext extends ReachInput {
   /** Numbers the sendings. */
   readonly attempt: number;
+  /** The time of the first attempt to send the step; 0 before it. */
+  readonly begunAt: number;
   /** The steps sent so far, oldest first. */
   readonly sent: readonly Sent[];
 }
@@ -167,7 +169,10 @@ export const reachMachine = setup({
       };
     }),
     advance: assign(({ event }) => ('next' in event ? { ...event.next } : {})),
-    begin: assign(({ context }) => ({ attempt: context.attempt + 1 })),
+    begin: assign(({ context: { attempt, begunAt, sent, step }, event: { at } }) => ({
+      attempt: attempt + 1,
+      begunAt: lastOf(sent, step) < 0 ? at : begunAt,
+    })),
   },
   guards: {
     isDue: ({ context, event }) => 'dueAt' in event && event.dueAt === context.dueAt,
@@ -194,6 +199,7 @@ export const reachMachine = setup({
     dueAt: input?.dueAt ?? 0,
     afterMs: input?.afterMs ?? 0,
     attempt: 0,
+    begunAt: 0,
     sent: [],
   }),
   initial: 'waiting',

@@ -12,6 +12,7 @@ import { aFunction, check, type ChecksOf } from '../values/checks.ts';
 import { ConfigurationError } from '../values/errors.ts';
 import type { VoiceSession } from '../voice-session.ts';
 import type { ClientRole } from '../client/protocol.ts';
+import type { AnswerLinks } from './answer-links.ts';
 import type { ServeRate } from './token-bucket.ts';
 import { reporter } from '../values/reporter.ts';
 
@@ -65,8 +66,8 @@ export interface AuthorizeRequest {
   readonly headers: Headers;
   /** The request URL. */
   readonly url: URL;
-  /** The transport that the client requests. */
-  readonly transport: 'websocket' | 'stream';
+  /** The transport that the client requests. `link`: a person has opened an answer link in a browser. */
+  readonly transport: 'websocket' | 'stream' | 'link';
 }
 
 /** The limits per client, per user, and for all clients together. */
@@ -168,6 +169,12 @@ export interface ServeOptions<S extends ServedSession = ServedSession> {
   readonly share?: readonly SessionEvent['type'][];
   /** The server's limits. @defaultValue the defaults of `ServeLimits` */
   readonly limits?: Partial<ServeLimits>;
+  /**
+   * Serves the page on which a person answers a question from a link (`answerLinks`). It answers requests for the path
+   * of the links, and needs no `Origin` in `origins`. With `pool`, opening the page does not wake the session.
+   * @defaultValue no page
+   */
+  readonly links?: AnswerLinks;
   /** Time and randomness. @defaultValue the process's */
   readonly environment?: Environment;
   /** Called with errors that are not sent to any client, and with each client that is disconnected. */
@@ -287,6 +294,7 @@ const optionsSchema = z.strictObject({
   pool: z.looseObject({ use: aFunction }).optional(),
   session: aFunction.optional(),
   locate: aFunction.optional(),
+  links: z.looseObject({ create: aFunction, read: aFunction, url: z.instanceof(URL) }).optional(),
   environment: z.looseObject({ clock: z.unknown(), scheduler: z.unknown() }).optional(),
 } satisfies ChecksOf<ServeOptions>);
 
@@ -309,6 +317,12 @@ export function checkedServe<S extends ServedSession>(
     throw new ConfigurationError(
       'INVALID_OPTION',
       'serve(options): expected either `pool` or `session`',
+    );
+  const { path = '/offstage', links } = options;
+  if (links?.url.pathname === path)
+    throw new ConfigurationError(
+      'INVALID_OPTION',
+      `serve(options): expected \`links\` with a path other than \`path\` (${path})`,
     );
   return { ...options, ...withDefaults(options, environment ?? nodeEnvironment()) };
 }

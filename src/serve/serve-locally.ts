@@ -54,7 +54,7 @@ export type PageRoute = (body: unknown) => unknown;
 /** The options of `serveLocally`. */
 export interface ServeLocallyOptions<S extends ServedSession = ServedSession> extends Omit<
   ServeOptions<S>,
-  'authorize' | 'hosts' | 'locate' | 'origins' | 'pool' | 'session'
+  'authorize' | 'hosts' | 'links' | 'locate' | 'origins' | 'pool' | 'session'
 > {
   /** The session that the link gives access to. */
   readonly session: S;

@@ -18,10 +18,16 @@ import type { WebSocket } from 'ws';
 import { targetOf } from '../adapters/listen/access.ts';
 import type { ScopeHolder, ScopeInUse } from '../actors/ports/journal-error.ts';
 import { createGuard, type Guard, type Verdict, type Visit } from '../adapters/listen/guard.ts';
-import { urlOf, webHeaders } from '../adapters/listen/web-requests.ts';
+import {
+  urlOf,
+  webHeaders,
+  type MountedRequest,
+  type WebHandlers,
+} from '../adapters/listen/web-requests.ts';
 import { SUBPROTOCOL, type HelloFrame } from '../client/protocol.ts';
 import { codeOf, ConfigurationError, messageOf } from '../values/errors.ts';
 import { shown } from '../values/plain-checks.ts';
+import { answerPage } from './answer-page.ts';
 import { ConnectedClients } from './connected-clients.ts';
 import {
   checkedServe,
@@ -104,8 +110,16 @@ class Server implements OffstageServer {
       reachable: options,
       greeted: (client, hello) => this.#greeted(client, hello),
     });
-    this.fetch = this.#connected.web.fetch;
-    this.handle = this.#connected.web.handle;
+    const { web } = this.#connected;
+    const { links } = options;
+    const page = links ? answerPage(links, options, this.#answered) : web;
+    const handlersOf = (path: string | undefined): WebHandlers =>
+      path === links?.url.pathname ? page : web;
+    this.fetch = (request) => handlersOf(URL.parse(request.url)?.pathname).fetch(request);
+    this.handle = (request, response, next) => {
+      const { originalUrl = request.url }: MountedRequest = request;
+      handlersOf(targetOf(originalUrl)?.path).handle(request, response, next);
+    };
     // Without `ws`, only streams work, and `upgrade` responds with 501.
     this.#guard.catch(() => undefined);
   }
@@ -135,6 +149,24 @@ class Server implements OffstageServer {
     this.#closed ??= this.#close();
     return this.#closed;
   }
+
+  /** The sessions of the page on which a person answers from a link. */
+  readonly #answered: Parameters<typeof answerPage>[2] = {
+    question: async (sessionId, requestId) => {
+      const { pool } = this.#options;
+      const awake = pool ? pool.awake(sessionId)?.store.getSnapshot().context : undefined;
+      const questions = pool
+        ? [...(awake?.questions ?? []), ...(await pool.questions(sessionId, { answered: true }))]
+        : (await this.#hub(sessionId))?.questions;
+      return questions?.find((question) => question.requestId === requestId);
+    },
+    answer: async ({ sessionId, requestId, person }, answer) => {
+      const hub = await this.#hub(sessionId);
+      return hub
+        ? hub.answerOpen(requestId, answer, person)
+        : [{ accepted: false, reason: 'unknown' }, undefined];
+    },
+  };
 
   async #verdict({ request, target }: Visit): Promise<Verdict> {
     const { host = '', origin = null } = request.headers;

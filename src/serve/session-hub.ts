@@ -31,8 +31,10 @@
 import type { Subscription } from 'rxjs';
 import type { ClientSource } from '../actors/contracts/identity.ts';
 import {
+  isWaiting,
   mayAnswer,
   questionFor,
+  type AnswerReceipt,
   type QuestionView,
   type SessionEvent,
   type SessionState,
@@ -141,6 +143,10 @@ export class SessionHub implements ClientHub {
     return this.#clients.size === 0;
   }
 
+  get questions(): readonly QuestionView[] {
+    return this.#session.store.getSnapshot().context.questions;
+  }
+
   get hasVoice(): boolean {
     return this.#session.audioOut !== undefined;
   }
@@ -199,6 +205,26 @@ export class SessionHub implements ClientHub {
       visitor.client?.send(receipt);
     });
     this.#executing.add(execution);
+  }
+
+  /**
+   * Answers a question for a person without a client, only if the question is still waiting and `isSame` accepts it.
+   * Returns the receipt, and the question after the answer.
+   */
+  async answerOpen(
+    requestId: string,
+    answer: (question: QuestionView) => Parameters<ServedSession['answer']>[1] | null,
+    by: string,
+  ): Promise<readonly [receipt: AnswerReceipt, question: QuestionView | undefined]> {
+    const session = this.#session;
+    const find = () => this.questions.find((one) => one.requestId === requestId);
+    await this.#start();
+    const question = find();
+    const given = question && isWaiting(question.state) ? answer(question) : null;
+    if (!given) return [{ accepted: false, reason: 'over' }, question];
+    session.questionShown(requestId, { by });
+    const receipt = await session.answer(requestId, given, { by, onlyOpen: true });
+    return [receipt, find()];
   }
 
   /** Resolves when no command is being executed. */

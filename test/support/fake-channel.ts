@@ -3,10 +3,13 @@
 import type { ReachChannel } from '../../src/index.ts';
 
 type Item = Parameters<ReachChannel['send']>[0];
+type Links = Parameters<ReachChannel['send']>[1];
 type Answer = 'sent' | 'delivered' | 'read' | 'fails' | 'never' | Error;
 
 export interface FakeChannel extends ReachChannel {
   readonly sent: readonly Item[];
+  /** The links of each attempt. */
+  readonly links: readonly Links[];
   /** The number of attempts that were aborted. */
   readonly aborted: number;
 }
@@ -17,16 +20,19 @@ export function fakeChannel({
   idempotent = true,
 }: { readonly answers?: readonly Answer[]; readonly idempotent?: boolean } = {}): FakeChannel {
   const sent: Item[] = [];
+  const links: Links[] = [];
   let aborted = 0;
   return {
     idempotent,
     sent,
+    links,
     get aborted() {
       return aborted;
     },
-    async send(item, _links, signal) {
+    async send(item, own, signal) {
       const answer = answers[sent.length] ?? 'sent';
       sent.push(item);
+      links.push(own);
       signal.addEventListener('abort', () => (aborted += 1));
       if (answer === 'fails') throw new Error('421 try again later');
       if (answer instanceof Error) throw answer;

@@ -59,6 +59,15 @@ export interface ClientSource extends VouchedFor {
   readonly hears?: boolean;
 }
 
+/** The options of an answer. */
+export interface AnsweringOptions extends VouchedFor {
+  /**
+   * Whether the answer counts only while the question waits for its first answer. Otherwise, `{ approved: false }` also
+   * revokes an approval that lasts. @defaultValue false
+   */
+  readonly onlyOpen?: boolean;
+}
+
 const vouchedFor = z.strictObject({ by: identity.optional() });
 const clientSource = vouchedFor.extend({
   device: identity.optional(),
@@ -73,6 +82,13 @@ export function checkedClient(where: string, options: unknown): ClientSource {
 /** @throws {ConfigurationError} `INVALID_ARGUMENT` */
 export function checkedBy(where: string, options: unknown): string | undefined {
   return check(where, vouchedFor, options, 'INVALID_ARGUMENT').by;
+}
+
+const answering = vouchedFor.extend({ onlyOpen: z.boolean().optional() });
+
+/** @throws {ConfigurationError} `INVALID_ARGUMENT` */
+export function checkedAnswering(where: string, options: unknown) {
+  return check(where, answering, options, 'INVALID_ARGUMENT');
 }
 
 const saidBy = vouchedFor.extend({ traceparent: z.string().optional() });

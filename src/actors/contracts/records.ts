@@ -112,6 +112,8 @@ export const CANCELLED = 'cancelled';
 export interface QuestionRecord extends AskedQuestion {
   readonly askedAt: number;
   readonly answer: Answer | null;
+  /** When it was answered. @defaultValue it is not answered, or an earlier version wrote the record */
+  readonly answeredAt?: number;
   /** The number of unclear spoken answers since an unclear answer last caused the question to be repeated. */
   readonly timesUnclear: number;
   /**
@@ -441,6 +443,8 @@ export type SessionInputEvent =
       readonly lasts?: ApprovalScope;
       /** The identity that the app vouched for. */
       readonly by?: string;
+      /** Whether the answer counts only if the question is still waiting, and never revokes an approval that lasts. */
+      readonly onlyOpen?: boolean;
     }
   /** The lead agent has settled a question with a call, based on the user's words. */
   | ({

@@ -186,6 +186,8 @@ export interface QuestionView {
   readonly mayAnswer?: boolean;
   /** The identity that answered, if the app vouched for one. */
   readonly answeredBy?: string;
+  /** When it was answered, in milliseconds since 1970. Absent unless it is answered. */
+  readonly answeredAt?: number;
   /**
    * The latest presentation, if there was more than one: with it, a screen can show that the question is being asked
    * again.

@@ -34,7 +34,7 @@ import {
 } from '../../values/errors.ts';
 import type { Runtime } from '../admission/runtime.ts';
 import { AT_ONCE, memoryWakeTimes, type WakeTimes } from '../ports/wake-times.ts';
-import type { QuestionView } from '../contracts/session-views.ts';
+import { isWaiting, type QuestionView } from '../contracts/session-views.ts';
 import type { BaseSession } from '../session/view/base-session.ts';
 import {
   readDesk,
@@ -131,11 +131,18 @@ export interface SessionPool<S extends PooledSession> {
    * Returns the questions and approvals of a session that are waiting for an answer, in the order in which they were
    * asked, with the calls that approvals cover. The session may be asleep, awake, or in another process: this reads its
    * entries and does not wake it. Empty if the session has ended or does not exist. The result contains all data about
-   * each question; the app decides who may see it.
+   * each question; the app decides who may see it. `answered`: also includes the latest questions that have been
+   * answered.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`
    * @throws {JournalError} the journal's error.
    */
-  questions(sessionId: string): Promise<readonly QuestionView[]>;
+  questions(
+    sessionId: string,
+    options?: {
+      /** @defaultValue false */
+      readonly answered?: boolean;
+    },
+  ): Promise<readonly QuestionView[]>;
   /**
    * Returns what waits in all sessions of the journal: open approvals and questions, deliveries that the user has not
    * received, and subagents that have not ended. Sessions are included whether they are asleep, awake, or in another
@@ -175,6 +182,7 @@ const DRAIN_STEP_MS = 50;
 /** The error codes of a failed start that mean that no session exists to be continued. */
 const NONE_THERE: ReadonlySet<unknown> = new Set(['UNKNOWN_SESSION', 'CLOSE_INTERRUPTED']);
 
+const questionsSchema = z.strictObject({ answered: z.boolean().optional() });
 const sessionName = z.string().min(1).max(200);
 
 const anyFunction = z.custom((value) => typeof value === 'function', {
@@ -242,14 +250,16 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
     }
   }
 
-  async questions(sessionId: string): Promise<readonly QuestionView[]> {
+  async questions(
+    sessionId: string,
+    options: { readonly answered?: boolean } = {},
+  ): Promise<readonly QuestionView[]> {
     check('questions(sessionId)', sessionName, sessionId, 'INVALID_ARGUMENT');
+    const { answered } = check('questions(options)', questionsSchema, options, 'INVALID_ARGUMENT');
     // Loaded lazily, because only this query needs the replay.
-    const { waitingQuestions } = await import('../replay/unloaded-session.ts');
-    return waitingQuestions(
-      await this.#options.runtime.journal.read({ scope: sessionId }),
-      sessionId,
-    );
+    const { questionsOf } = await import('../replay/unloaded-session.ts');
+    const entries = await this.#options.runtime.journal.read({ scope: sessionId });
+    return questionsOf(entries, sessionId).filter(({ state }) => answered || isWaiting(state));
   }
 
   desk(query: DeskOptions = {}): Promise<DeskPage> {

@@ -21,7 +21,8 @@ export interface ReachChannel {
    * has arrived on the user's device) or `read` (the user has seen it, which counts as heard). Rejects if the delivery
    * was not sent: the session then tries again after one minute and after five minutes, unless the error is a
    * `ProviderError` that is not `retryable`. Rejects with a `TimeoutError` if the delivery may have been sent.
-   * @param links Addresses at which the user can answer. Always empty in this version.
+   * @param links Addresses at which a person can answer a question or an approval (`answerLinks`). Empty if there are
+   *   none.
    * @param signal Aborts when the timeout expires, or when the user has heard the delivery in the meantime.
    */
   send(
@@ -47,6 +48,8 @@ export interface ReachChannel {
       readonly options?: readonly { readonly id: string; readonly label: string }[];
       /** The exact call that an approval covers. Absent if the delivery is not an approval. */
       readonly call?: { readonly toolName: string; readonly input: unknown };
+      /** The identities that may answer the question; absent if any identity may. */
+      readonly answerableBy?: readonly string[];
     },
     links: readonly { readonly label: string; readonly url: string }[],
     signal: AbortSignal,

@@ -433,6 +433,11 @@ export class Replay {
     return this.#session?.receiptOf(given) ?? null;
   }
 
+  /** The latest questions that have been answered. */
+  get answered(): ReplayView['questions'] {
+    return this.#session?.answered ?? [];
+  }
+
   /** Returns the ids of the messages that a live subagent has not read; null if it has ended or is unknown. */
   unreadOf(subagentId: string): readonly string[] | null {
     const subagent = this.#subagents.get(subagentId);
@@ -602,6 +607,10 @@ class ReplayedSession {
 
   receiptOf(given: GivenNow): AnswerReceipt {
     return fateOfAnswer(this.#records, this.#unit, given).receipt;
+  }
+
+  get answered(): ReplayView['questions'] {
+    return lastingViews(this.#records.answered);
   }
 
   get machines(): Omit<WaitingState, 'at' | 'subagents'> {

@@ -289,17 +289,17 @@ export class UnloadedSession {
 }
 
 /**
- * Returns a session's questions that are waiting for an answer, according to its entries; none if the session has
- * ended, or if the entries do not belong to a session.
+ * Returns a session's questions that wait for an answer, and the latest that have been answered, according to its
+ * entries; none if the session has ended, or if the entries do not belong to a session.
  * @throws {JournalError} `JOURNAL_CUT`, `JOURNAL_GAP`, `JOURNAL_VERSION`
  */
-export function waitingQuestions(
+export function questionsOf(
   entries: readonly JournalEntry[],
   sessionId: string,
 ): readonly QuestionView[] {
   if (entries.length === 0 || !canContinue(entries, sessionId)) return [];
-  const [, { view }] = folded(entries);
-  return view.questions.filter(({ state }) => isWaiting(state));
+  const [{ answered }, { view }] = folded(entries);
+  return [...view.questions.filter(({ state }) => isWaiting(state)), ...answered];
 }
 
 function folded(entries: readonly JournalEntry[]): [replay: Replay, last: ReplayStep] {

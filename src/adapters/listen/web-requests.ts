@@ -93,9 +93,9 @@ export interface WebHandlersOptions {
   readonly name: string;
   readonly path: string;
   readonly reachable: Reachable;
-  readonly methods: readonly ('GET' | 'POST' | 'DELETE')[];
-  /** The headers that a page from another origin may send and read. */
-  readonly cors?: { readonly headers: string; readonly expose: string };
+  readonly methods: readonly ('GET' | 'HEAD' | 'POST' | 'DELETE')[];
+  /** The headers that a page from another origin may send and read; null if no other page may read a response. */
+  readonly cors?: { readonly headers: string; readonly expose: string } | null;
   readonly scheduler: Scheduler;
   readonly maxBytes: number;
   /** Responds to a request whose Host, Origin, path and method have been accepted. */
@@ -107,7 +107,7 @@ export interface WebHandlersOptions {
 export function webHandlers(options: WebHandlersOptions): WebHandlers {
   const { name, path, reachable, scheduler, maxBytes, answer, onError } = options;
   const methods = options.methods.join(', ');
-  const cors = options.cors ?? { headers: 'authorization, content-type', expose: '' };
+  const { cors = { headers: 'authorization, content-type', expose: '' } } = options;
   const nothingHere = (): Response => refusal(404, 'Nothing is here');
   const reportUnserved = unservedReporter(onError);
 
@@ -123,7 +123,7 @@ export function webHandlers(options: WebHandlersOptions): WebHandlers {
         reportUnserved(unserved, `${name}: fetch`);
         return refusal(403, unserved.message, {}, unserved.code);
       }
-      if (origin !== null) {
+      if (origin !== null && cors) {
         Object.assign(readable, {
           'access-control-allow-origin': origin,
           'access-control-allow-credentials': 'true',
@@ -143,7 +143,7 @@ export function webHandlers(options: WebHandlersOptions): WebHandlers {
   };
 
   const answerTo = async (request: Request, url: URL): Promise<Response> => {
-    if (request.method === 'OPTIONS') return new Response(null, { status: 204 });
+    if (request.method === 'OPTIONS' && cors) return new Response(null, { status: 204 });
     if (!options.methods.some((method) => method === request.method))
       return refusal(405, `Expected ${methods}`, { allow: `${methods}, OPTIONS` });
     return answer(request, url);

@@ -29,9 +29,10 @@ import { raceAbort, raceTime } from '../../../values/race-abort.ts';
 import type { DeliveryPriority, ReachReceipt } from '../../../machines/index.ts';
 import type { DeliveryRecord } from '../../contracts/records.ts';
 import type { EventFor } from '../../contracts/session-protocol.ts';
-import type { DeliveryView } from '../../contracts/session-views.ts';
+import type { DeliveryView, QuestionView } from '../../contracts/session-views.ts';
 import type { ReachChannel } from '../../ports/reach-channel.ts';
 import type { LeadSession } from '../lead/lead-agents.ts';
+import { questionView } from '../state/projection.ts';
 import { timeZoneName } from './schedules.ts';
 
 const INVALID = 'INVALID_ARGUMENT';
@@ -69,6 +70,15 @@ export interface ReachOptions {
     /** @defaultValue the session's `timeZone` */
     readonly timeZone?: string;
   };
+  /** Creates the links with which a person answers a question: `answerLinks` of `offstage/serve`. @defaultValue none */
+  readonly links?: {
+    /** Returns the links of a message. `sentAt`: when the message was first sent, in milliseconds since 1970. */
+    create(
+      item: Parameters<ReachChannel['send']>[0],
+      question: QuestionView,
+      sentAt: number,
+    ): Parameters<ReachChannel['send']>[1];
+  };
 }
 
 const timeOfDay = z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'expected a time such as "22:00"');
@@ -94,6 +104,7 @@ export const reachShape = z
       .strictObject({ from: timeOfDay, to: timeOfDay, timeZone: timeZoneName.optional() })
       .refine(({ from, to }) => from !== to, 'expected two different times')
       .optional(),
+    links: z.looseObject({ create: aFunction }).optional(),
   })
   .superRefine(({ channels, steps }, { addIssue }) => {
     for (const [index, { by, afterUnheardMs }] of steps.entries()) {
@@ -210,7 +221,15 @@ export function reachOf(
       text: clip(text, MAX_TEXT_CHARS),
       ...(asked && { options: asked.options.map((one) => ({ id: one.id, label: one.label })) }),
       ...(action && { call: { ...action, ...(proposed && { input: proposed.changed.input }) } }),
+      ...(asked?.answerableBy && { answerableBy: asked.answerableBy }),
     };
+  }
+
+  function linksOf(id: string, item: ReturnType<typeof itemOf>) {
+    const [asked, state] = [records.questions.get(id), unit.questions.stateOf(id)];
+    if (!asked || !state) return [];
+    const { begunAt = 0 } = stateOf(id)?.context ?? {};
+    return options?.links?.create(item, questionView(asked, state), begunAt) ?? [];
   }
 
   function send(id: string): void {
@@ -223,7 +242,9 @@ export function reachOf(
       const channel = ownValue(channels, by);
       if (!channel) throw new ConfigurationError(INVALID, `There is no channel "${by}" any more`);
       const both = AbortSignal.any([signal, leaving.signal]);
-      const known = await raceAbort(channel.send(itemOf(id, step), [], both), leaving.signal);
+      const item = itemOf(id, step);
+      const sent = channel.send(item, linksOf(id, item), both);
+      const known = await raceAbort(sent, leaving.signal);
       return known === 'delivered' || known === 'read' ? known : 'sent';
     };
     const late = (): Error => new TimeoutError(`${by} has not answered for ${timeoutMs} ms`);

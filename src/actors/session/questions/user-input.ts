@@ -16,7 +16,7 @@
 
 import { withoutUndefined } from '../../../values/without-undefined.ts';
 import { CancelledError, ConfigurationError } from '../../../values/errors.ts';
-import type { ClientSource, SaidBy } from '../../contracts/identity.ts';
+import type { AnsweringOptions, ClientSource, SaidBy } from '../../contracts/identity.ts';
 import type { UnitEvent } from '../../runtime/commit-unit.ts';
 import type { Host } from '../../runtime/host.ts';
 import { mayAnswer, type AnswerReceipt, type SessionState } from '../../contracts/session-views.ts';
@@ -208,7 +208,11 @@ export class UserInput {
    *   `MAILBOX_FULL`, {JournalError} `UNFOLDABLE_ENTRY`, {OffstageError} the reason why the session left this process
    *   (rejects).
    */
-  async answer(requestId: string, answer: GivenAnswer, by?: string): Promise<AnswerReceipt> {
+  async answer(
+    requestId: string,
+    answer: GivenAnswer,
+    { by, onlyOpen }: AnsweringOptions = {},
+  ): Promise<AnswerReceipt> {
     const { records, host, projection, unit } = this.#session;
     const { optionId, text, approved, input, lasts } = answer;
     const asked = records.questions.get(requestId);
@@ -229,7 +233,7 @@ export class UserInput {
       type: 'answer.given',
       ticket,
       requestId,
-      ...withoutUndefined({ optionId, text, approved, lasts, by }),
+      ...withoutUndefined({ optionId, text, approved, lasts, by, onlyOpen }),
       ...(changed && { changed }),
     });
     return receipt.promise;

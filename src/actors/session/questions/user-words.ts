@@ -562,6 +562,7 @@ export function fateOfAnswer(records: SessionRecords, unit: SessionUnit, given: 
   if (lasting) {
     // The approval was already given, so the user can only revoke it.
     if (!mayAnswer(lasting, by)) return refused('not_allowed');
+    if (given.onlyOpen) return refused('over');
     if (givenAnswer(lasting, given)?.approved !== false) return refused('over');
     return { receipt: by === undefined ? { accepted: true } : { accepted: true, by }, follow: [] };
   }

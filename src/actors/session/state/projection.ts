@@ -309,7 +309,7 @@ export function questionView(
 ): QuestionView {
   const { requestId, subagentId, subagentName, kind, question, options } = record;
   const { askedAt, timeoutMs, answer, action, answerableBy, byButton, reason, put } = record;
-  const { proposed, mayDiffer } = record;
+  const { proposed, mayDiffer, answeredAt } = record;
   const isUnanswered = value === 'expired' || value === 'withdrawn' || value === 'superseded';
   const lasts = isUnanswered ? undefined : (answer ?? proposed)?.lasts;
   const open = proposed && { input: proposed.changed.input, question: proposed.question };
@@ -336,6 +336,7 @@ export function questionView(
     ...(byButton && { byButton }),
     ...(answerableBy ? { answerableBy } : {}),
     ...(answer?.by === undefined ? {} : { answeredBy: answer.by }),
+    ...(value === 'answered' && answeredAt !== undefined && { answeredAt }),
     ...(put && put.times > 1 && { putAgain: put }),
   };
 }
@@ -348,8 +349,9 @@ export function lastingViews(
   lasting: readonly AnsweredQuestion[],
   isLive: (subagentId: string) => boolean = () => true,
 ): readonly QuestionView[] {
-  return lasting.flatMap(({ answeredAt: askedAt, ...question }) => {
+  return lasting.flatMap((question) => {
     if (question.answer.lasts === 'task' && !isLive(question.subagentId)) return [];
+    const { answeredAt: askedAt } = question;
     const record = { ...question, askedAt, timesUnclear: 0, askedAgain: false, readBack: false };
     return [questionView(record, { value: 'answered', context: null })];
   });

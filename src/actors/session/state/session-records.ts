@@ -523,7 +523,7 @@ export class SessionRecords {
   }
 
   #answer(question: QuestionRecord, { answer, at }: { readonly answer: Answer | null } & Stamped) {
-    this.questions.change(question.requestId, { answer });
+    this.questions.change(question.requestId, { answer, ...(answer && { answeredAt: at }) });
     if (!answer) return;
     const { askedAt: _, timesUnclear: __, askedAgain: ___, readBack: ____, ...rest } = question;
     const { unread: _____, timesLate: ______, ...asked } = rest;

@@ -383,6 +383,7 @@ export const SESSION_SHAPES: EventShapes = {
     approved: maybe(flag),
     changed: maybe(changedInput),
     lasts: maybe(z.enum(APPROVAL_SCOPES)),
+    onlyOpen: maybe(flag),
   }),
   'question.settled': z.looseObject({
     callId: text,

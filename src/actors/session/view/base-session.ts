@@ -11,9 +11,11 @@ import { withoutUndefined } from '../../../values/without-undefined.ts';
 import type { SetDirective } from '../../contracts/directives.ts';
 import type { BudgetLimits } from '../../contracts/config.ts';
 import {
+  checkedAnswering,
   checkedBy,
   checkedClient,
   checkedSource,
+  type AnsweringOptions,
   type ClientSource,
   type SaidBy,
   type VouchedFor,
@@ -364,12 +366,12 @@ export abstract class BaseSession {
   async answer(
     requestId: string,
     answer: GivenAnswer,
-    options: VouchedFor = {},
+    options: AnsweringOptions = {},
   ): Promise<AnswerReceipt> {
     check('answer(requestId)', anyId, requestId, INVALID_ARGUMENT);
     const given = checkedAnswer('answer(requestId, answer)', answer);
-    const by = checkedBy('answer(requestId, answer, options)', options);
-    return this.#core.userInput.answer(requestId, given, by);
+    const answering = checkedAnswering('answer(requestId, answer, options)', options);
+    return this.#core.userInput.answer(requestId, given, withoutUndefined(answering));
   }
 
   /**
