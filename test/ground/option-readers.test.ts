@@ -73,6 +73,13 @@ const readElsewhere: Readonly<Record<string, readonly string[]>> = {
     'ProgramRequest.subagentId',
     'ProgramRequest.subagentName',
   ],
+  'the packages of Slack, Twilio and web push, whose client or keys a channel is given': [
+    'SlackOptions.client.chat.postMessage',
+    'SmsOptions.client.messages.create',
+    'WebPushOptions.vapid.privateKey',
+    'WebPushOptions.vapid.publicKey',
+    'WebPushOptions.vapid.subject',
+  ],
   'the package `ws`, in `new WebSocket`': [
     'WebSocketOptions.maxPayload',
     'WebSocketOptions.perMessageDeflate',
