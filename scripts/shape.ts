@@ -318,11 +318,11 @@ const rows: readonly Row[] = [
     limit: 457,
     goal: 250,
   },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 119188, goal: 85_000 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 119195, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),
-    limit: 71688,
+    limit: 71695,
   },
   {
     what: "files that `import 'offstage'` loads",
@@ -333,7 +333,7 @@ const rows: readonly Row[] = [
   {
     what: "lines of code that `import 'offstage'` loads",
     value: linesOf(loaded),
-    limit: 42342,
+    limit: 42344,
     goal: 24_000,
   },
 ];

@@ -132,7 +132,7 @@ export function stepLimit(maxSteps: number): Failure {
 export function inputTimeout(maxInputRetries: number): Failure {
   return {
     code: 'INPUT_TIMEOUT',
-    message: `The user did not answer ${maxInputRetries === 1 ? 'in time' : `${maxInputRetries} questions in a row`}`,
+    message: `${maxInputRetries === 1 ? 'The question' : `Each of ${maxInputRetries} questions`} got no answer in time, and is closed`,
     retryable: false,
   };
 }

@@ -2,12 +2,13 @@
 
 /**
  * Returns `text`, or if it is too long, its first `maxChars` characters and a marker that states how many characters
- * are missing.
+ * are missing. A text that would not become shorter is returned whole.
  */
 export function clip(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
   const kept = head(text, maxChars);
-  return `${kept} ${cutMark(text.length - kept.length)}`;
+  const marked = `${kept} ${cutMark(text.length - kept.length)}`;
+  return marked.length < text.length ? marked : text;
 }
 
 /** Returns the first `maxChars` characters, without splitting a surrogate pair. */

@@ -261,7 +261,7 @@ describe('by text', () => {
           const isTooLate = it.statuses().some((status) => TOO_LATE.has(status ?? ''));
           const isOnce = it.read.some((read) => restIn(read) >= 1);
           expect(isOnce || isTooLate || work === 'asks').toBe(true);
-          const messages = it.read.map((read) => read.split('MESSAGE from the agent').length - 1);
+          const messages = it.read.map((read) => read.split('A message from the agent').length - 1);
           expect(Math.max(0, ...messages)).toBeLessThanOrEqual(1);
           const read = JSON.stringify(it.prompts.at(-1)?.prompt);
           for (const words of [FIRST, REST]) expect(read).toContain(words);
@@ -307,7 +307,7 @@ describe('after a crash', () => {
       of.killAt(at, when);
       const { it, read } = await lived(of);
       expect(it.state().subagents).toHaveLength(1);
-      const messages = (read.at(-1) ?? '').split('MESSAGE from the agent').length - 1;
+      const messages = (read.at(-1) ?? '').split('A message from the agent').length - 1;
       expect([messages, restIn(read.at(-1) ?? '') > 0]).toEqual([1, true]);
       await it.close();
     },
@@ -400,7 +400,7 @@ describe('by voice', () => {
         async (wire, work, habit, pauseMs, isSlowToHear) => {
           const it = await spoken(wire, work, habit, pauseMs, isSlowToHear);
           expect(it.state().subagents).toHaveLength(1);
-          const messages = it.read.map((read) => read.split('MESSAGE from the agent').length - 1);
+          const messages = it.read.map((read) => read.split('A message from the agent').length - 1);
           expect(Math.max(0, ...messages)).toBeLessThanOrEqual(1);
           for (const words of [FIRST, REST]) expect(it.told).toContain(words);
           if (work === 60_000) expect(Math.max(...messages)).toBe(1);

@@ -675,9 +675,9 @@ test('lists the running work for the lead model only when it answers the user', 
   const told = () => JSON.stringify(made.prompts.at(-1)?.prompt);
   await made.start();
   await made.type('hello');
-  expect(told()).not.toContain('The work in the background');
+  expect(told()).not.toContain('Work runs in the background');
   await made.type('use report');
   await made.type('How is the report going?');
-  expect(told()).toContain('The work in the background');
+  expect(told()).toContain('Work runs in the background');
   expect(told()).toMatch(/running\W+report/);
 });

@@ -300,7 +300,7 @@ describe('stop', () => {
     expect(await it.steer({ action: 'stop', task: 'the heat pump one' })).toEqual({
       status: 'stopped',
       task: PUMP,
-      next: 'It is stopped and gives no result; no note follows. Say so in a few words.',
+      next: 'It is stopped, and no result comes. Tell the user briefly that it is stopped.',
     });
     expect(it.states()).toEqual(['cancelled', 'running']);
     expect(of.entries.map(({ event }) => event)).toContainEqual(

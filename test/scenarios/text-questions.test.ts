@@ -442,7 +442,7 @@ describe('questions without an answer', () => {
       await environment.advance(120_000);
       expect(resultOf('work')).toMatchObject({
         status: 'failed',
-        error: { code: 'INPUT_TIMEOUT', message: expect.stringContaining('3 questions in a row') },
+        error: { code: 'INPUT_TIMEOUT', message: expect.stringContaining('Each of 3 questions') },
         toolLedger: [
           {
             output:

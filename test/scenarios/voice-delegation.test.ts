@@ -237,7 +237,7 @@ describe('delegations', () => {
       ({ user, toolNames, prompt }) => {
         const isAbout = JSON.stringify(prompt).includes(words);
         if (!isAbout || !toolNames.includes('settle_question')) return calls(['ride', {}]);
-        expect(user).toContain('what is to be done');
+        expect(user).toContain('Do now what');
         return calls(['settle_question', { action: 'answer', optionId: 'economy', quote: words }]);
       },
       { subagents: { ride } },

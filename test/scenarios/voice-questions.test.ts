@@ -244,7 +244,7 @@ describe('the deadline of a question', () => {
     expect(state().subagents[0]?.outcome?.error?.code).toBe('INPUT_TIMEOUT');
     await pause();
     // The user learns why the work has ended.
-    expect(asked()).toContain('did not answer 3 questions in a row');
+    expect(asked()).toContain('Each of 3 questions got no answer in time');
   });
 });
 

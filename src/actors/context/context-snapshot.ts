@@ -198,7 +198,9 @@ function workSection(
       : []),
     ...(maxSteps === undefined
       ? []
-      : [`You have ${maxSteps} steps; each of your answers uses one.`]),
+      : [
+          `You have ${maxSteps} steps; each of your answers uses one, whether it calls tools or not.`,
+        ]),
   ].join(' ');
 }
 
@@ -218,7 +220,7 @@ export function contextNote({
     }),
   };
   if (Object.keys(quotes).length === 0) return null;
-  return note(sentence`The conversation so far: it asks nothing of you.`, quotes);
+  return note(sentence`The conversation so far, for background only.`, quotes);
 }
 
 /** Returns the note that contains the task; it is the last message before the first step. */

@@ -215,7 +215,7 @@ function asNote(text: string): string {
 
 const WRITTEN_BY = sentence`The next message that is not a note is from another participant, the quoted "by", and not from the session's user.`;
 
-const TAKE_OVER = sentence` You are the quoted "to": answer what the user still waits for, and say nothing of the handover.`;
+const TAKE_OVER = sentence` You are the quoted "to": reply to the user's last words, and say nothing of the handover. Running work reports by itself.`;
 
 /** Returns the note about a change of the lead agent. `act`: the instruction for the agent that takes the lead. */
 export function transferNote({ from, to }: { from: string; to: string }, act = TAKE_OVER): Note {

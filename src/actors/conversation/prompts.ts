@@ -36,14 +36,14 @@ export const pendingAnswer = (message: string) => ({ status: 'still_in_progress'
 
 /** The instructions for a lead model about calls that continue in the background. */
 export const BACKGROUND_CALLS =
-  'A call that returns `still_in_progress` is NOT complete: tell the user so once, in your own words. Until its result comes as a note, do not guess it and do not make the call again.';
+  'A call that returns `still_in_progress` is NOT complete. If you have not told the user yet that you are working on it, tell them, in your own words; otherwise say nothing about it. Until its result comes as a note, do not guess it and do not make the call again.';
 
 /** The default message to the model for a background call, if the connection cannot leave the call open. */
 export const DEFAULT_PENDING_MESSAGE = 'I am working on it and will tell you when it is done.';
 
 /** The default message to the model when an inline call is detached. */
 export const DETACHED_MESSAGE =
-  'This takes longer and continues in the background. If the user does not know that yet, tell them once, in your own words, and answer what else they have said. The result comes later by itself: until then, do not guess it and do not make this call again.';
+  'This takes longer and continues in the background. If the user does not know that yet, tell them once, in your own words. Reply to anything else that they said. The result comes later by itself: until then, do not guess it and do not make this call again.';
 
 /**
  * Returns the note about a call that the model cancelled when the user spoke, and that continues in the background
@@ -213,7 +213,7 @@ export function workNote(work: WorkQuotes, isSteered: boolean): Note {
     ? sentence`Use running_task to check it, to add to it or to stop it.`
     : sentence`To add to it or stop it, use a tool of yours that does that, if you have one.`;
   return note(
-    sentence`The work in the background: speak of it only if the user's words below ask about it or change it. ${how}${ofAlways(work)}`,
+    sentence`Work runs in the background. Mention it only if the user's words below ask about it or change it. ${how}${ofAlways(work)}`,
     withoutEmpty(work),
   );
 }

@@ -78,7 +78,7 @@ const returnedJson = objectJson({ reason: aText }, ['reason']);
  */
 export const notForMeTool: Tool = tool({
   description:
-    'Gives back an answer that is about something else, at once; your question is asked again.',
+    'Call this at once if the answer that you got is not about your question; the question is asked again.',
   inputSchema: jsonSchema(returnedJson, { validate: validatedBy(returnedInput) }),
   outputSchema: output,
   execute: () => {

@@ -49,7 +49,7 @@ const HAND_IN_NOW = note(
 const LAST_STEP = note(
   sentence`This is your last step: no other tool runs after it. Hand in what you have found so far, and say what is missing, if anything.`,
 );
-const FROM_ABOVE = sentence`MESSAGE from the agent that you work for: do as it says.`;
+const FROM_ABOVE = sentence`A message from the agent that you work for: do what it asks.`;
 
 interface OpenCall extends ModelCall {
   readonly step: number;

@@ -10,7 +10,7 @@ type Command<T extends TransportCommand['type']> = Extract<TransportCommand, { t
 
 /** Asks the model to speak if no other message does so. */
 export const YOUR_TURN = note(
-  sentence`It is your turn. If the user's last words have no reply yet, or a note or result above is not told yet, do that now. Otherwise say nothing.`,
+  sentence`It is your turn. If you have not yet replied to the user's last words, or not yet told them a result above, do so now. Otherwise say nothing.`,
 );
 
 /**

@@ -26,8 +26,8 @@ function delegationPolicy(tools: readonly TransportTool[]): string {
       'for before. Delegate before you answer what depends on it. Do not guess a result while ' +
       'you wait for it, and call nothing done before a result says so.',
     'Delegate also what the user answers to a question of the backend. Do not delegate what you can answer from the ' +
-      'conversation. A delegation is acknowledged for you ("One moment."): say no such words yourself, unless you are ' +
-      'asked to.',
+      'conversation. A delegation is acknowledged for you ("One moment."), which also tells the user that you are working on ' +
+      'it: say no such words yourself, unless you are asked to.',
   ].join('\n');
 }
 
@@ -69,7 +69,7 @@ function messageText({ role, text, isNote }: Extract<Told, { type: 'message.add'
 
 const NOW = sentence`Do not wait for the user to speak first. Say it once; after that, pause and listen.`;
 
-const REPLY_NOW = sentence`If the user's last words have no reply yet, or a note or result above is not told yet, do that now. Otherwise say nothing. ${NOW}`;
+const REPLY_NOW = sentence`If you have not yet replied to the user's last words, or not yet told them a result above, do so now. Otherwise say nothing. ${NOW}`;
 
 /** Returns a text that makes the model speak now. `instructions`: a note with the content to speak about. */
 export function speakNow(notes: NoteWriter, instructions?: string, about?: string): string {

@@ -9,9 +9,12 @@ import type { Offer } from '../../actors/session/lead/speaker.ts';
  * is played instead of the runtime's acknowledgement (`acknowledgementIn`).
  */
 const acknowledge = (toolCalls: TransportCapabilities['toolCalls']): string =>
-  ` When they answer, ${toolCalls === 'delegation' ? 'delegate it' : 'call settle_question'}, and say only their choice, ` +
-  'if they made one, and "One moment.", in their language: nothing is done yet. If they want time, say only "Take your ' +
-  'time."; if they want to hear it again, only "Sure.". Respond to anything else as always.';
+  ' When they answer, ' +
+  (toolCalls === 'delegation'
+    ? 'delegate it, and say only their choice, if they made one, in their language; "One moment." is said for you. '
+    : 'call settle_question, and say only their choice, if they made one, and "One moment.", in their language. ') +
+  'Nothing is done yet. If they want time, say only "Take your time."; if they want to hear it again, only "Sure.". ' +
+  'Respond to anything else as always.';
 
 /**
  * Returns the instructions for the single response that speaks this offer. The instructions name the note that contains

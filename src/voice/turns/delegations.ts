@@ -213,7 +213,9 @@ const INSTRUCTIONS =
   'request needs, all of them at once; do not call again what was called for it already. If no ' +
   'tool is needed, or something is missing, answer in one or two sentences that can be said aloud.';
 
-const REQUEST = note(sentence`The voice assistant asks what is to be done for the user now.`);
+const REQUEST = note(
+  sentence`Do now what the user's last words ask for; the voice assistant tells them your answer.`,
+);
 
 /** Runs one step of `model` on the conversation, with the current lead agent's tools. */
 export function withModel(core: LeadSession, model: LanguageModel): WorkOut {

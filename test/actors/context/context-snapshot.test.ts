@@ -140,7 +140,7 @@ describe('prompts', () => {
           'Your last message goes to it: facts, no greeting, no offer, nothing that the task did not ask for. ' +
           'Only ask_user reaches the user. Tools marked (needs approval) or (may need approval) ask the user by themselves: ' +
           'do not ask before. ' +
-          `You have 5 steps; each of your answers uses one.\n\n${notes.recognition}`,
+          `You have 5 steps; each of your answers uses one, whether it calls tools or not.\n\n${notes.recognition}`,
       );
     },
   );

@@ -130,7 +130,7 @@ test("quotes other parties in the runtime's notes, but leaves notes from earlier
       role: 'user',
       content:
         '[note] The conversation was handed from one agent to another. You are the quoted "to": ' +
-        'answer what the user still waits for, and say nothing of the handover.\n' +
+        "reply to the user's last words, and say nothing of the handover. Running work reports by itself.\n" +
         '[data] {"from":"front","to":"billing"}',
     },
   ]);

@@ -310,7 +310,7 @@ describe('messages', { tags: ['M4', 'MW6', 'HW5'] }, () => {
     await calls('a', ['report_progress', { update: 'y' }]);
     expect(sent.ok && (await sent.receipt)).toEqual({ applied: true, step: 3 });
     expect(noteIn(prompts)).toEqual({
-      says: 'MESSAGE from the agent that you work for: do as it says.',
+      says: 'A message from the agent that you work for: do what it asks.',
       quotes: { message: 'Also this' },
     });
     expect(types(id)).toEqual(

@@ -351,7 +351,7 @@ describe('the text of a request', () => {
     const { peer, request } = startCall();
     request('reply:1');
     expect(peer.told).toEqual([
-      ['commentary', null, expect.stringMatching(/^\[note\] If the user's last words/)],
+      ['commentary', null, expect.stringMatching(/^\[note\] If you have not yet replied/)],
     ]);
   });
 

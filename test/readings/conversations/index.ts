@@ -5,6 +5,7 @@ import { agents } from './agents.ts';
 import { chat } from './chat.ts';
 import { questions } from './questions.ts';
 import { rides } from './rides.ts';
+import { time } from './time.ts';
 import { wordsMeanwhile } from './words-meanwhile.ts';
 import { steering, tasks } from './work.ts';
 
@@ -16,4 +17,5 @@ export const conversations: readonly Conversation[] = [
   ...wordsMeanwhile,
   ...agents,
   ...chat,
+  ...time,
 ];

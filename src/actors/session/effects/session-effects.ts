@@ -429,7 +429,7 @@ export class SessionEffects {
     const called = subagent.log.calledSince(answeredAt).find((name) => name !== ASK_USER);
     if (called !== undefined)
       return settlementRefused('too_late', {
-        tell: `It is too late: ${subagentName} has gone on with the first answer (${called}). Tell the user; the result comes as a note. ${agents.steers ? 'If they want to end it, running_task stops it; what is done stays done.' : 'You cannot stop it, unless one of your tools does.'}`,
+        tell: `It is too late: ${subagentName} has already called ${called} with the first answer. Tell the user so; the result comes as a note. ${agents.steers ? 'If they ask you to end the task, running_task stops it; a stop undoes nothing.' : 'You cannot stop it, unless one of your tools does.'}`,
       });
     const { userResponse, optionId } = answer;
     const chosen = optionId === undefined ? '' : ` (option ${JSON.stringify(optionId)})`;

@@ -329,13 +329,12 @@ export function settlementOf(
 const RESUMES_WORK: ReadonlySet<string> = new Set(['answered', 'corrected', 'declined']);
 const CONFIRMED: ReadonlySet<string> = new Set([...RESUMES_WORK, 'read_back_first']);
 const NOT_DONE =
-  'Passed on, but nothing is done yet. Confirm their choice in a few words, without calling it done; if you have already said "One moment." or the like, say nothing.';
+  'The subagent has the answer now; nothing is done yet. If you have not confirmed the choice yet, do so in a few words, without calling it done. Reply to anything else that they said.';
 const ALL_KNOWN =
   'This, and what you have read before, is all there is: explain it from that. If the user asks for more, say that you do not know it.';
-const READ_BACK: Settlement = {
-  status: 'read_back_first',
-  tell: 'The runtime now reads it back to the user, and their yes to that counts. Say "One moment.", and reply to anything else that they said.',
-};
+const READS_BACK =
+  'The runtime now reads it back to the user, and their yes to that counts. Do not read it back yourself. Say "One moment.", unless you have just said so or the like, and reply to anything else that they said.';
+const READ_BACK: Settlement = { status: 'read_back_first', tell: READS_BACK };
 /** The fixed results of calls, which do not depend on the open questions. */
 export const SETTLED = {
   change: READ_BACK,
@@ -351,14 +350,14 @@ const RUNTIME_ASKS = 'The runtime asks what is still open; you do not.';
 const TELL: Readonly<Record<SettleRefusal, string>> = {
   not_said:
     'The user has not said this since your last reply. Quote their exact words, or leave the question open.',
-  needs_consent:
-    'Not approved yet: the runtime now reads it back to the user, and their yes to that counts. Say "One moment.", and reply to anything else that they said. If you misread their words, call again with decline or change.',
+  needs_consent: `Not approved yet. ${READS_BACK} If you misread their words, call again with decline or change.`,
   invalid_change:
     'Only the call of an approval can be changed or always allowed, and not every one. Nothing was changed.',
   unknown_option:
     'No such option. If the user meant one of these, call again with its id; otherwise ask which one they mean.',
   already_settled: 'The question was settled already. Nothing was changed; say nothing of it.',
-  too_late: 'It is too late to change the answer: the subagent has gone on with it. Tell the user.',
+  too_late:
+    'Too late: the task has used the earlier answer already, and nothing was changed. Tell the user.',
   not_open:
     'No such question was open when they spoke. Nothing was changed. The runtime asks what is still open by itself.',
 };

@@ -439,25 +439,25 @@ const UNCLEAR = {
 const NOTHING_RUNS = 'Nothing is running. Start a task only if the user asks for one.';
 const NOT_ASKED = 'Nothing was done: only words of the user stop or change work. Ask them.';
 const RESULTS = 'Tell the user the results in here now: they do not come again as notes.';
-const STOPPED = 'It is stopped and gives no result; no note follows. Say so in a few words.';
+const STOPPED = 'It is stopped, and no result comes. Tell the user briefly that it is stopped.';
 const DONE = 'The calls in done stay done.';
 const UNKNOWN = 'The calls in unknown may or may not have been carried out.';
-const CHANGES = 'Tell the user about those that change something, and not about look-ups.';
+const CHANGES = 'Mention only those that change something, not look-ups.';
 const STOPPING = 'It is being stopped and gives no result; a note says what it had done.';
 const BROKEN_OFF =
-  'It is told to stop, and gives no result. It may have done its work already: say that only if it is more than looking something up.';
+  'It is told to stop, and no result comes. Tell the user that it is stopped. It may have done its work already: mention that only if the work changes something.';
 const TAKES_NO_WORDS =
   'Nothing was done: this task takes no words. Tell the user; to change it, stop it and begin it again.';
 const ENDED =
-  'The task had ended already, so nothing was stopped or changed. Tell the user that, and its result, which no note brings again. Start it again only if they then ask for that.';
+  'The task had ended before this: nothing was stopped or changed. Tell the user its result, which no note brings again, and whether it fits what they have just said. Start it again only if they then ask for that.';
 const ENDING =
   'It has just ended: nothing was stopped or changed. Say so; its result comes as a note.';
-const READ = 'It knows this now; its result comes as a note. Promise nothing more.';
+const READ = 'It knows this now; its result comes as a note. Confirm it in a few words.';
 const READ_LAST =
   'It reads this in its last step, in which it can do nothing but report: what it does stays as it was. Say that it came too late for more; the result comes as a note.';
-const TOLD_BEFORE = 'It has got these words just before: they were not passed on again.';
+const TOLD_BEFORE = 'It has these words already: they were not added again.';
 const UNREAD =
-  'Passed on: the task reads this at its next step, which may be too late. Tell the user briefly that you pass it on; promise nothing.';
+  'Added to the task, but not read yet: the task may end before it reads this. Tell the user briefly that you have added it; do not promise that the result will contain it.';
 const READS_NONE =
   'It is in its last step and reads nothing more: this changes nothing. Say that it came too late; the result comes as a note.';
 const ASKS = `${UNREAD} Its question to the user is still open, and these words are no answer to it: settle_question is.`;
