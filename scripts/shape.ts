@@ -318,11 +318,11 @@ const rows: readonly Row[] = [
     limit: 457,
     goal: 250,
   },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 119195, goal: 85_000 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 119249, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),
-    limit: 71695,
+    limit: 71749,
   },
   {
     what: "files that `import 'offstage'` loads",
@@ -333,7 +333,7 @@ const rows: readonly Row[] = [
   {
     what: "lines of code that `import 'offstage'` loads",
     value: linesOf(loaded),
-    limit: 42344,
+    limit: 42396,
     goal: 24_000,
   },
 ];

@@ -1,6 +1,7 @@
 // The life of one question to the user.
 //
 //   queued ──▶ presenting ──▶ open ──▶ answered | expired | withdrawn | superseded   (final)
+//      └──────────────────────▶ ▲        the session's user may not answer: opened beside the floor
 //                  ▲  ├─────────┤
 //                  │  ├─ held ◀─┤   the user asked for time: put again after it
 //                  └── parked ◀─┘   no client is attached
@@ -44,6 +45,8 @@
 //   QUESTION-13. A yes applies to the call that was last put to the user. This is the call as originally asked. After a
 //       read-back, it is the changed call or the lasting approval that was read back. A spoken or typed yes to a
 //       read-back counts only after the user has heard the read-back. A button that names the arguments always counts.
+//   QUESTION-14. A question that is opened beside the floor is neither spoken nor shown by its opening. Its clock starts
+//       at once, and its buttons are accepted.
 
 import { and, assign, setup, type SnapshotFrom } from 'xstate';
 import {
@@ -150,6 +153,8 @@ interface WordsRead {
 
 type QuestionFact =
   | { readonly type: 'question.granted'; readonly epoch: number }
+  /** The session's user may not answer, so the question does not wait for the floor. */
+  | { readonly type: 'question.opened' }
   /**
    * A client is showing the question. `startsClock`: no voice is attached, so the user will not hear the question and
    * the clock starts immediately.
@@ -491,6 +496,7 @@ export const questionMachine = setup({
           target: 'presenting',
           actions: assign({ epoch: ({ event }) => event.epoch }),
         },
+        'question.opened': 'open',
         'question.withdraw': 'withdrawn',
         'question.supersede': 'superseded',
       },

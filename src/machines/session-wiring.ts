@@ -53,6 +53,7 @@ interface WiredProtocol {
   readonly [question: `question:${string}`]: Named<
     MachineProtocol[`question:${string}`],
     | 'question.granted'
+    | 'question.opened'
     | 'question.playing'
     | 'question.heard'
     | 'question.withdraw'
@@ -213,19 +214,21 @@ export function isWired(name: string): name is WiredEffect {
   return Object.hasOwn(wiring, name);
 }
 
-/** Returns the message with which a new question requests the floor. */
-export function askingFor(requestId: string): WiredMessage {
+/** Returns the message with which a new question requests the floor, or which opens the question beside the floor. */
+export function askingFor(requestId: string, beside = false): WiredMessage {
+  if (beside) return { actor: `question:${requestId}`, event: { type: 'question.opened' } };
   return { actor: 'interaction', event: { type: 'interaction.request', id: requestId } };
 }
 
 /**
  * Returns the messages that pass an event of the session on to the other machines. `owner` is the question that has the
- * floor, and `batch` is the batch of the request that is being answered.
+ * floor, `batch` is the batch of the request that is being answered, and `beside` are the questions beside the floor.
  */
 export function shared(
   event: SessionMachineEvent,
   owner: string | null,
   batch: string | null = null,
+  beside: readonly string[] = [],
 ): readonly WiredMessage[] {
   const replied: readonly WiredMessage[] =
     batch === null ? [] : [{ actor: `batch:${batch}`, event: { type: 'batch.replied' } }];
@@ -235,9 +238,11 @@ export function shared(
   if (type === 'session.recovered') return [...presence('client.detached', owner), ...replied];
   if (type === 'utterance.ended') return [{ actor: 'outbox', event: { type } }];
   if (!ENDS_REPLY.has(type)) return [];
-  return owner === null
-    ? replied
-    : [...replied, { actor: `question:${owner}`, event: { type: 'reply.ended' } }];
+  const asked = owner === null ? beside : [owner, ...beside];
+  return [
+    ...replied,
+    ...asked.map((id) => ({ actor: `question:${id}`, event: { type: 'reply.ended' } }) as const),
+  ];
 }
 
 /**

@@ -190,8 +190,10 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     else this.#turns.answerTool(callId, answer);
   }
 
-  note(prompt: Prompt, respond: boolean): void {
-    this.#turns.memory.note(prompt);
+  note(prompt: Prompt, respond: boolean, id?: string): void {
+    const { memory } = this.#turns;
+    if (id === undefined) memory.note(prompt);
+    else memory.noteOnce(id, prompt);
     if (respond) this.#turns.askToSpeak();
   }
 

@@ -26,6 +26,10 @@ describe(
         { subagents: { a: 1, b: 1 }, maxInFlight: 2, interrupted: true },
       ],
       [
+        'two subagents, one asks beside the floor, 2 messages in flight',
+        { subagents: { a: 1, b: 1 }, maxInFlight: 2, beside: ['a'] },
+      ],
+      [
         'three subagents, 2 messages in flight',
         { subagents: { a: 1, b: 1, c: 1 }, maxInFlight: 2 },
       ],

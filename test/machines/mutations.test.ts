@@ -33,6 +33,8 @@ import {
 import { checkChangedCall } from './support/changed-call-check.ts';
 import { checkQuestion } from './support/question-check.ts';
 import {
+  besideFaults,
+  besidePresented,
   neverReleased,
   neverReplied,
   followedCounts,
@@ -75,6 +77,10 @@ describe('in a question', patience, () => {
 
   test.each(questionFaults)('$fault', ({ machine, property }) =>
     catches((first) => checkQuestion(machine, first), property),
+  );
+
+  test.each(besideFaults)('$fault', ({ machine, property }) =>
+    catches((first) => checkQuestion(machine, first, 'beside'), property),
   );
 
   test.each(readingFaults)('$fault', ({ machine, property }) =>
@@ -164,6 +170,12 @@ describe('between subagents, questions and the arbiter', patience, () => {
       fault: 'the release is forgotten',
       options: { question: neverReleased },
       property: 'an end can always be reached',
+    },
+    {
+      fault: 'a question beside the floor waits for a screen',
+      options: { question: besidePresented, beside: ['a'] },
+      property:
+        'QUESTION-14: a question beside the floor never has it, and its clock does not wait',
     },
     {
       fault: 'the asker is not told',

@@ -40,6 +40,9 @@ describe('every state of a question', () => {
   test('QUESTION-12: requires a read-back if only a model recognised the yes', () =>
     holds(read, 'QUESTION-12'));
 
+  test('QUESTION-14: opens beside the floor with its timeout running, and says nothing', () =>
+    holdsThroughout(checkQuestion(questionMachine, 'collect', 'beside')));
+
   test('never gets stuck and always ends', () => {
     holds(report, 'open ends by a deadline');
     holds(report, 'parked ends when somebody comes');

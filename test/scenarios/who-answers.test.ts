@@ -7,7 +7,8 @@ import { z } from 'zod';
 import { callerOf, createRuntime, defineTool, memoryJournal } from '../../src/index.ts';
 import { simulatedEnvironment, type Script } from '../../src/testing/index.ts';
 import { calls, say, simpleTool, steps } from '../support/subagent-runs.ts';
-import { textTalk, type TalkOptions } from '../support/text-talk.ts';
+import { instantsOf, textLife, world, type World } from '../support/crashes.ts';
+import { leadScript, textTalk, type TalkOptions } from '../support/text-talk.ts';
 import { voiceTalk } from '../support/voice-talk.ts';
 
 interface Who {
@@ -42,6 +43,14 @@ function cast(ran: Who[], answerableBy: readonly string[] = ['manager']) {
     },
   };
 }
+
+/** As `cast`, but the session's user may answer the name. */
+function besideCast(ran: Who[]) {
+  const { pay, name } = cast(ran);
+  return { pay, name: { ...name, config: { interactive: true } } };
+}
+
+const NOT_FOR_THE_USER = 'SUBAGENT QUESTION, not for the user';
 
 async function talk(options: TalkOptions = {}) {
   const ran: Who[] = [];
@@ -180,18 +189,26 @@ describe('WHO-1: a question that names who may answer it', () => {
     expect(entriesOf('question.shown').at(-1)?.event).toMatchObject({ by: 'manager' });
   });
 
-  test("does not count the speaking user's yes if another user must consent", async () => {
+  test('does not ask the speaking user by voice, nor count their yes, if another user must consent', async () => {
     const ran: Who[] = [];
-    const spoken = voiceTalk({ subagents: cast(ran), user: 'alice' });
+    const spoken = voiceTalk({ subagents: besideCast(ran), user: 'alice' });
     await spoken.start();
-    const { session, environment } = spoken;
+    const { session, environment, model } = spoken;
     await spoken.use('pay');
     await spoken.pause();
-    await spoken.speak('May I pay?');
-    const question = () =>
-      session.store.getSnapshot().context.questions.find((one) => one.subagentName === 'pay');
-    expect(question()?.state).toBe('open');
+    const question = (name = 'pay') =>
+      spoken.state().questions.find((one) => one.subagentName === name);
+    expect([question()?.state, spoken.asked()]).toEqual(['open', null]);
+    expect(JSON.stringify(model().commands)).toContain(NOT_FOR_THE_USER);
     await spoken.say('yes');
+    expect([question()?.state, ran]).toEqual(['open', []]);
+    await spoken.speak('Another person has to decide.');
+    // The next question is the user's own, and is spoken while the approval waits.
+    await spoken.use('name');
+    await spoken.pause();
+    await spoken.speak('Your name?');
+    await spoken.say('Ada');
+    expect(question('name')).toMatchObject({ state: 'answered', answer: 'Ada' });
     expect([question()?.state, ran]).toEqual(['open', []]);
     const receipt = session.answer(
       question()?.requestId ?? '',
@@ -373,4 +390,170 @@ describe('WHO-2: the name of the user who acts', () => {
       expect.objectContaining({ approval: 'given', answeredBy: 'manager' }),
     ]);
   });
+});
+
+describe("a question that the session's user may not answer", () => {
+  const beside = async (options: TalkOptions = {}) => {
+    const ran: Who[] = [];
+    const prompts: string[] = [];
+    const made = await talk({
+      user: 'ann',
+      subagents: besideCast(ran),
+      onModelCall: (who, { prompt }) => who === 'lead' && prompts.push(JSON.stringify(prompt)),
+      ...options,
+    });
+    await made.type('use pay and name');
+    return { ...made, ran, prompts };
+  };
+
+  test('QUESTION-14: opens at once, beside the question that has the floor', async () => {
+    const { environment, questionOf, type, ran, outcomeOf } = await beside();
+    const dueAt = environment.clock.now() + 120_000;
+    expect(questionOf('pay')).toMatchObject({ state: 'open', dueAt });
+    expect(questionOf('name')).toMatchObject({ state: 'open' });
+    await type('Ada');
+    expect(questionOf('name')).toMatchObject({ state: 'answered', answer: 'Ada' });
+    expect(outcomeOf('name')?.status).toBe('completed');
+    expect([questionOf('pay')?.state, ran]).toEqual(['open', []]);
+  });
+
+  test('QUESTION-14: expires by its own timeout, even if its people never come', async () => {
+    const { environment, questionOf, session, ran } = await beside();
+    await environment.advance(119_999);
+    expect(questionOf('pay')?.state).toBe('open');
+    const leave = session.attach({ by: 'manager' });
+    leave();
+    await environment.advance(1);
+    expect([questionOf('pay')?.state, ran]).toEqual(['expired', []]);
+  });
+
+  test('QUESTION-14: opens and expires even if no client shows it', async () => {
+    const environment = simulatedEnvironment();
+    const { session, state } = textTalk({ environment, user: 'ann', subagents: besideCast([]) });
+    await session.start();
+    await session.sendText('use pay and name');
+    await environment.settle();
+    const stateOf = (name: string) =>
+      state().questions.find((one) => one.subagentName === name)?.state;
+    // The client of the session's user shows only the user's own question.
+    for (const { requestId, subagentName } of state().questions)
+      if (subagentName === 'name') session.questionShown(requestId, { by: 'ann' });
+    await environment.settle();
+    expect([stateOf('pay'), stateOf('name')]).toEqual(['open', 'open']);
+    await environment.advance(120_000);
+    expect(stateOf('pay')).toBe('expired');
+  });
+
+  test.each(['manager', 'ann'])(
+    'keeps its state and time while %s comes and leaves',
+    async (by) => {
+      const { environment, questionOf, session } = await beside();
+      const { state, dueAt } = questionOf('pay') ?? {};
+      await environment.advance(1000);
+      const leave = session.attach({ by });
+      await environment.settle();
+      expect(questionOf('pay')).toMatchObject({ state, dueAt });
+      leave();
+      await environment.settle();
+      expect(questionOf('pay')).toMatchObject({ state, dueAt });
+    },
+  );
+
+  test("accepts a named identity's answer while the user's own question is open", async () => {
+    const { answer, idOf, questionOf, ran } = await beside();
+    const yes = { approved: true };
+    expect(await answer(idOf('pay'), yes)).toEqual(NOT_ALLOWED);
+    expect(await answer(idOf('pay'), yes, { by: 'manager' })).toMatchObject({ accepted: true });
+    expect(ran).toEqual([{ requester: 'ann', approver: 'manager' }]);
+    expect(await answer(idOf('pay'), yes, { by: 'manager' })).toMatchObject({ reason: 'over' });
+    expect(questionOf('name')?.state).toBe('open');
+    expect(await answer(idOf('name'), { text: 'Ada' })).toEqual({ accepted: true, by: 'ann' });
+  });
+
+  test("does not make the user's own approval ambiguous (USER-WORDS-3)", async () => {
+    const own: Who[] = [];
+    const { pay } = cast(own, ['ann']);
+    const { type, questionOf } = await beside({ subagents: { ...besideCast([]), name: pay } });
+    await type('yes');
+    expect(questionOf('name')).toMatchObject({ state: 'answered', answeredBy: 'ann' });
+    expect(questionOf('pay')?.state).toBe('open');
+    expect(own).toHaveLength(1);
+  });
+
+  test('never takes words of the user for an answer, nor lets the lead model settle it', async () => {
+    const { type, idOf, questionOf, ran, prompts, session, environment } = await beside({
+      subagents: { pay: cast([]).pay },
+      lead: (given) =>
+        given.user === 'yes' && given.prompt.at(-1)?.role === 'user'
+          ? calls(['settle_question', { action: 'answer', text: 'yes', quote: 'yes' }])
+          : leadScript(given),
+    });
+    expect(idOf('pay')).not.toBe('');
+    await type('yes');
+    await type('no');
+    expect([questionOf('pay')?.state, ran]).toEqual(['open', []]);
+    const told = prompts.at(-1) ?? '';
+    expect(told).toContain(NOT_FOR_THE_USER);
+    expect(told).toContain('not_open');
+    expect(told).not.toContain("only the user's own");
+    expect(told).not.toContain('manager');
+    await environment.settle();
+    await session.close();
+  });
+
+  test('takes the floor as before if the session has no user', async () => {
+    const { questionOf, entriesOf } = await beside({ user: undefined });
+    expect(questionOf('pay')?.state).toBe('open');
+    expect(questionOf('name')?.state).toBe('queued');
+    expect(entriesOf('question.asked').some(({ event }) => 'beside' in event)).toBe(false);
+  });
+
+  test('P9: resumes after a kill at each entry, and is noted once', async () => {
+    const play = async (kill?: (of: World) => void) => {
+      const of = world();
+      kill?.(of);
+      const ran: Who[] = [];
+      for (;;) {
+        const life = textLife(of, { user: 'ann', subagents: besideCast(ran) });
+        const questionOf = (name: string) =>
+          life.state().questions.findLast(({ subagentName }) => subagentName === name);
+        void life.start().catch(() => {});
+        await of.environment.settle();
+        for (let round = 0; round < 10 && life.isAlive(); round += 1) {
+          const said = of.entries.filter(({ event }) => event.type === 'user.said').length;
+          const next = ['use pay', 'use name'][said];
+          if (next !== undefined && (said === 0 || questionOf('pay')))
+            void life.session.sendText(next).catch(() => {});
+          await of.environment.settle();
+          const open = questionOf('pay');
+          if (open?.state === 'answered') break;
+          if (open?.state !== 'open') continue;
+          expect(open.dueAt).toBe(open.askedAt + 120_000);
+          if (questionOf('name')?.state === 'open')
+            void life.session.sendText('Ada').catch(() => {});
+          else if (questionOf('name')?.state === 'answered')
+            void life.session
+              .answer(open.requestId, { approved: true }, { by: 'manager' })
+              .catch(() => {});
+          await of.environment.settle();
+        }
+        if (!life.isAlive()) continue;
+        const ends = [questionOf('name')?.answer, questionOf('pay')?.answeredBy];
+        const notes = of.entries.filter(
+          ({ event }) =>
+            event.type === 'conversation.noted' && JSON.stringify(event).includes(NOT_FOR_THE_USER),
+        );
+        const { written } = of;
+        await life.close();
+        return { ends, ran: ran.length, notes: notes.length, written };
+      }
+    };
+    const { written, ...whole } = await play();
+    expect(whole).toEqual({ ends: ['Ada', 'manager'], ran: 1, notes: 1 });
+    for (const [when, entry] of instantsOf(written)) {
+      const { written: _, ran, ...rest } = await play((of) => of.killAt(entry, when));
+      expect({ when, entry, ...rest }).toEqual({ when, entry, ends: whole.ends, notes: 1 });
+      expect(ran).toBeLessThanOrEqual(2);
+    }
+  }, 120_000);
 });

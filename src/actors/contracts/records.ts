@@ -94,6 +94,8 @@ export interface AskedQuestion {
   readonly mayDiffer?: false | readonly string[];
   /** The identities that may answer the question. @defaultValue any identity */
   readonly answerableBy?: readonly string[];
+  /** Set if the session's user may not answer, so that the question waits beside the floor. @defaultValue false */
+  readonly beside?: true;
   /** The user's words that the subagent received as an answer but returned. @defaultValue none */
   readonly returned?: ReturnedWords;
 }

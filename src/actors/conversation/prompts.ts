@@ -153,6 +153,13 @@ export function approvalPrompt(
   );
 }
 
+/** Returns the note about a question that the session's user may not answer. */
+export const besideNote = (subagent: string, question: string): Note =>
+  note(
+    sentence`SUBAGENT QUESTION, not for the user: only another person can answer it. Do not ask it, and do not settle it. If the user asks about it, say that another person has to answer.`,
+    { subagent, question },
+  );
+
 export const readBackText = (question: string): string => `To be sure: ${question}`;
 
 export function noticePrompt(label: string, text: string): Note {

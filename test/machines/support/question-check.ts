@@ -245,15 +245,19 @@ const READINGS = /QUESTION-1[12]|that only a model read|^reading ends/;
 /** Omits the properties whose events do not occur in the scope. */
 function inScope<Properties extends object>(scope: Scope, all: Properties): Properties {
   return Object.fromEntries(
-    Object.entries(all).filter(([name]) => READINGS.test(name) === (scope === 'model')),
+    Object.entries(all).filter(([name]) =>
+      scope === 'beside' || name.startsWith('QUESTION-14')
+        ? scope === 'beside' && name.startsWith('QUESTION-14')
+        : READINGS.test(name) === (scope === 'model'),
+    ),
   ) as Properties;
 }
 
 /**
  * `tables`: everything except a model's interpretations. `model`: only those interpretations and the events that affect
- * them.
+ * them. `beside`: a question that may be opened beside the floor.
  */
-export type Scope = 'tables' | 'model';
+export type Scope = 'tables' | 'model' | 'beside';
 
 /** Explores the question machine or a faulty version of it. */
 export function checkQuestion(
@@ -290,6 +294,11 @@ export function checkQuestion(
       const events = questionEvents(snapshot);
       if (scope === 'tables') return events;
       const at = isOpen(snapshot) ? nowOf(snapshot) : 0;
+      if (scope === 'beside')
+        return [
+          { type: 'question.opened', at },
+          ...events.filter(({ type }) => type === 'question.answer' || BESIDE_READINGS.has(type)),
+        ];
       return [...events.filter(isBesideReadings), ...readingEvents(snapshot, at)];
     },
     ghost: {
@@ -338,6 +347,7 @@ export function checkQuestion(
         if (event.type === 'question.settle') return { ...ghost, isSettled: true };
         const isAnew = isAway(before) && after.matches('presenting');
         const begun = ghost.begun || isOpen(after);
+        if (event.type === 'question.opened') return { ...ghost, begun, put: true };
         if (event.type === 'question.readBack' && event.after === 'reply')
           return { ...ghost, followedAt: ghost.followedAt ?? FOLLOWED_AT, awaitsReply: true };
         if ((event.type === 'reply.ended' || event.type === 'question.readBack') && !isAnew)
@@ -468,6 +478,18 @@ export function checkQuestion(
       ) => answeredBy?.counts !== false,
     },
     steps: {
+      'QUESTION-14: opened beside the floor, its clock runs at once, and nothing is said': (
+        _before,
+        { type },
+        after,
+        effects,
+      ) =>
+        type !== 'question.opened' ||
+        (isOpen(after) &&
+          after.context.epoch === 0 &&
+          after.context.shownAt === null &&
+          paramsOf(effects, 'present').length === 0 &&
+          after.can({ ...button, at: 0 })),
       'QUESTION-1: nothing answers it but an answer': (before, { type }, after) =>
         before.matches('answered') ||
         !after.matches('answered') ||
@@ -495,6 +517,7 @@ export function checkQuestion(
         !isOpen(after) ||
         (isAway(before) && before.context.hasBegun) ||
         event.type === 'question.heard' ||
+        event.type === 'question.opened' ||
         (event.type === 'question.shown' && event.startsClock),
       'QUESTION-4 QUESTION-7: the deadline is that of the answer, or of the hold': (
         before,
@@ -533,7 +556,9 @@ export function checkQuestion(
         const put =
           (isRead && !isPassed) ||
           type === 'deadline.reading' ||
-          (!before.hasTag('answerable') && after.hasTag('answerable')) ||
+          (type !== 'question.opened' &&
+            !before.hasTag('answerable') &&
+            after.hasTag('answerable')) ||
           (type === 'question.readBack' && event.after !== 'reply') ||
           type === 'reply.ended' ||
           type === 'question.repeat' ||
@@ -693,6 +718,8 @@ export function checkQuestion(
         answeredBy?.isConsent === false,
       'it is settled while nobody is there': (snapshot, { isSettled, played }) =>
         isSettled && !played && snapshot.matches('answered'),
+      'QUESTION-14: it is answered beside the floor': ({ context }, { accepted }) =>
+        accepted !== null && context.epoch === 0,
       'it expires': (snapshot) => snapshot.matches('expired'),
       'the user comes back with no time left': ({ value, context }) =>
         value === 'presenting' && context.remainingMs === 0,

@@ -31,6 +31,11 @@ export const neverReleased = never('release');
 export const neverRetracted = never('retract');
 export const neverReplied = never('reply');
 
+/** A question beside the floor is put to the session's user, and waits until it is heard. */
+export const besidePresented: Machine = mutate(questionMachine, (chart) => {
+  stateOf(chart, 'queued').on['question.opened'] = 'presenting';
+});
+
 /** An utterance also counts after something else was spoken. */
 export const followedCounts: Machine = provide(questionMachine, 'guards', {
   mayAnswerOpen: (
@@ -49,6 +54,22 @@ const ifRead =
   (answers: (context: QuestionSnapshot['context'], ended: Ended) => boolean) =>
   ({ context }: Args, { event, does }: { event: Ended; does: string }) =>
     does === 'answers' ? answers(context, event) : readingDoes(context, event) === does;
+
+/** Faults of a question that opens beside the floor. */
+export const besideFaults: readonly Fault<Machine>[] = [
+  {
+    fault: 'a question beside the floor is said',
+    machine: mutate(questionMachine, (chart) => {
+      stateOf(chart, 'queued').on['question.opened'] = { target: 'open', actions: 'present' };
+    }),
+    property: 'QUESTION-14: opened beside the floor, its clock runs at once, and nothing is said',
+  },
+  {
+    fault: 'a question beside the floor waits for a screen',
+    machine: besidePresented,
+    property: 'QUESTION-14: opened beside the floor, its clock runs at once, and nothing is said',
+  },
+];
 
 export const questionFaults: readonly Fault<Machine>[] = [
   {

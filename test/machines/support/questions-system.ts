@@ -33,6 +33,8 @@ export interface QuestionsOptions {
   /** How often each subagent may ask, by subagent id. */
   readonly subagents: Readonly<Record<string, number>>;
   readonly maxInFlight?: number;
+  /** The subagents whose questions open beside the floor. @defaultValue none */
+  readonly beside?: readonly string[];
   /** Messages between a subagent and its question may arrive twice. */
   readonly duplicates?: boolean;
   /** Messages may interrupt the subagents. */
@@ -61,7 +63,7 @@ function unasked(machine: AnyStateMachine): AnyStateMachine {
 }
 
 export function checkQuestions(options: QuestionsOptions) {
-  const { maxInFlight = Infinity, duplicates = false, interrupted = false } = options;
+  const { maxInFlight = Infinity, duplicates = false, interrupted = false, beside = [] } = options;
   const subagents = Object.keys(options.subagents);
   const questionsOf = (id: string): number => options.subagents[id] ?? 0;
   const requestIds = subagents.flatMap((id) =>
@@ -106,7 +108,10 @@ export function checkQuestions(options: QuestionsOptions) {
         message.from === from && message.to === to && message.event.type.startsWith(type),
     );
   const owners = (world: Situation, tag: 'owner' | 'answerable'): readonly string[] =>
-    requestIds.filter((requestId) => questionOf(world, requestId).hasTag(tag));
+    requestIds.filter(
+      (requestId) =>
+        !beside.includes(askerOf(requestId)) && questionOf(world, requestId).hasTag(tag),
+    );
 
   const messagesOf = (from: string, type: string, carried: Params): readonly Delivery[] => {
     const [kind = ''] = from.split(':', 1);
@@ -119,7 +124,8 @@ export function checkQuestions(options: QuestionsOptions) {
         return [{ to: addressOf(requestId), event }];
       }
       case 'request': {
-        const { actor, event } = askingFor(from.slice('question:'.length));
+        const requestId = from.slice('question:'.length);
+        const { actor, event } = askingFor(requestId, beside.includes(askerOf(requestId)));
         return [{ to: actor, event }];
       }
       case 'reply': {
@@ -156,7 +162,10 @@ export function checkQuestions(options: QuestionsOptions) {
           ...subagentEvents(subagentOf(world, id), questionsOf(id)),
           ...(interrupted ? interruptions(subagentOf(world, id)) : []),
         ];
-      return questionEvents(world.actors[id] as QuestionSnapshot);
+      const all = questionEvents(world.actors[id] as QuestionSnapshot);
+      // The wiring passes a client's arrival and departure only to the question that has the floor.
+      const isBeside = beside.includes(askerOf(id.slice('question:'.length)));
+      return isBeside ? all.filter(({ type }) => !type.startsWith('client.')) : all;
     },
     ghost: {
       initial: [],
@@ -183,6 +192,19 @@ export function checkQuestions(options: QuestionsOptions) {
             requestId === owner && questionOf(world, requestId).context.epoch === epoch,
         );
       },
+      'QUESTION-14: a question beside the floor never has it, and its clock does not wait': (
+        world,
+      ) =>
+        requestIds.every((requestId) => {
+          const { value, context, status } = questionOf(world, requestId);
+          return (
+            !beside.includes(askerOf(requestId)) ||
+            (interactionOf(world).context.owner !== requestId &&
+              !interactionOf(world).context.queue.includes(requestId) &&
+              (status === 'done' ||
+                (context.epoch === 0 && ['unasked', 'queued', 'open'].includes(value))))
+          );
+        }),
       'nobody waits for nothing': (world) =>
         subagents.every((id) => {
           const subagent = subagentOf(world, id);
@@ -274,7 +296,8 @@ export function checkQuestions(options: QuestionsOptions) {
         requestIds.every((requestId) => questionOf(world, requestId).matches('answered')),
       'each of them expires, too': (world) =>
         requestIds.every((requestId) => questionOf(world, requestId).matches('expired')),
-      'all ask at once': ({ ghost }) => ghost.length === subagents.length - 1,
+      'all ask at once': ({ ghost }) =>
+        ghost.length === Math.max(0, subagents.length - beside.length - 1),
     },
   });
 }

@@ -26,7 +26,7 @@ import { THE_LEAD } from '../../contracts/service-types.ts';
 import type { EffectHandlers, EffectParams } from '../../contracts/session-protocol.ts';
 import type { DeliveryView } from '../../contracts/session-views.ts';
 import type { ConversationItem } from '../../conversation/items.ts';
-import { returnedNote, sentNote, silentNote } from '../../conversation/prompts.ts';
+import { besideNote, returnedNote, sentNote, silentNote } from '../../conversation/prompts.ts';
 import type { Prompt } from '../../notes/note.ts';
 import type { Posted } from '../../runtime/commit-unit.ts';
 import { callSafely } from '../../runtime/host.ts';
@@ -480,12 +480,16 @@ export class SessionEffects {
   }
 
   #question(requestId: string, isKnown = false): void {
-    const { records, unit, projection, hooks, host } = this.#session;
+    const { records, unit, projection, hooks, host, lead } = this.#session;
     const record = records.questions.get(requestId);
     const state = unit.questions.stateOf(requestId);
     if (!record || !state) return;
     const isNew = !isKnown && projection.question(requestId) === undefined;
     projection.emit({ type: 'question.changed', question: questionView(record, state) });
+    if (isNew && record.beside) {
+      const { subagentName, question } = record;
+      lead.note(besideNote(subagentName, question), false, `${requestId}.note`);
+    }
     if (isNew) callSafely(host, 'hook onQuestion', () => hooks.onQuestion?.(record));
   }
 

@@ -105,8 +105,8 @@ export interface Speaker {
   stop(generation: number | null): void;
   /** Answers a tool call. Null leaves the call open, and a later offer answers it. */
   answer(callId: string, answer: ToolAnswer | null): void;
-  /** Passes a note to the model. */
-  note(prompt: Prompt, respond: boolean): void;
+  /** Passes a note to the model. With `id`, only if the conversation does not contain the note. */
+  note(prompt: Prompt, respond: boolean, id?: string): void;
   /**
    * Passes on the user's input for the lead agent to answer. With `to`, the input was addressed to a subagent. The lead
    * agent does not answer it or treat it as its own input. The subagent's question stays open unless the input answered
@@ -117,13 +117,14 @@ export interface Speaker {
   show?(shown: RestingCard | SubagentWords): void;
 }
 
-/** Records that the user is receiving something other than the question that has the floor (QUESTION-10). */
+/** Records that the user is receiving something other than the questions that have been presented (QUESTION-10). */
 export function followQuestion(session: Receiver & { readonly unit: SessionUnit }): void {
-  const { owner } = session.unit;
-  if (owner === null) return;
+  const { unit } = session;
+  const { owner, beside } = unit;
   const event = { type: 'question.followed' } as const;
-  const isNews = session.unit.accepts(`question:${owner}`, { ...event, at: 0 });
-  if (isNews) session.receive(`question:${owner}`, event);
+  for (const id of owner === null ? beside : [owner, ...beside])
+    if (unit.accepts(`question:${id}`, { ...event, at: 0 }))
+      session.receive(`question:${id}`, event);
 }
 
 /** Returns the event that reports the start of an offer's playback. */

@@ -287,8 +287,10 @@ export class TextLead implements Speaker {
     this.#next();
   }
 
-  note(prompt: Prompt, respond: boolean): void {
-    this.#note(this.#core.host.environment.ids.next('note'), prompt);
+  note(prompt: Prompt, respond: boolean, id?: string): void {
+    const { records, host } = this.#core;
+    if (id !== undefined && records.conversation.get(id)) return;
+    this.#note(id ?? host.environment.ids.next('note'), prompt);
     if (!respond) return;
     this.#replying = { rounds: 0 };
     this.#turn.send({ type: 'reply.wanted' });

@@ -25,7 +25,12 @@ import { withoutUndefined } from '../../../values/without-undefined.ts';
 import type { Failure, OutboxItem } from '../../../machines/index.ts';
 import type { ToolContext, ToolDefinition } from '../../contracts/lead-tool.ts';
 import type { LedgerEntry } from '../../contracts/outcome.ts';
-import { deliveryAbout, subjectOf, type CallRecord } from '../../contracts/records.ts';
+import {
+  deliveryAbout,
+  subjectOf,
+  type CallRecord,
+  type QuestionRecord,
+} from '../../contracts/records.ts';
 import type { Receiver } from '../../contracts/session-protocol.ts';
 import { THE_LEAD } from '../../contracts/service-types.ts';
 import { isMessage, type ConversationItem, type MessageItem } from '../../conversation/items.ts';
@@ -460,6 +465,7 @@ const UNREAD =
   'Added to the task, but not read yet: the task may end before it reads this. Tell the user briefly that you have added it; do not promise that the result will contain it.';
 const READS_NONE =
   'It is in its last step and reads nothing more: this changes nothing. Say that it came too late; the result comes as a note.';
+const ASKS_ANOTHER = `${UNREAD} Its question to another person is still open, and these words are no answer to it.`;
 const ASKS = `${UNREAD} Its question to the user is still open, and these words are no answer to it: settle_question is.`;
 const NEVER_READ = sentence`A task has ended without having read these words of the user: they changed nothing. Tell the user so with its result.`;
 
@@ -579,7 +585,9 @@ async function tell(
   return {
     status: 'passed_on',
     task: name,
-    ...(question ? { question, next: ASKS } : { next: UNREAD }),
+    ...(question
+      ? { question: question.question, next: question.beside ? ASKS_ANOTHER : ASKS }
+      : { next: UNREAD }),
   };
 }
 
@@ -602,8 +610,8 @@ function wasTold({ records, host }: SteeredSession, task: string, content: strin
 
 const TOLD: ReadonlySet<string> = new Set(['read', 'passed_on', 'told_before']);
 
-function questionOf({ records }: SteeredSession, id: string): string | undefined {
-  return [...records.questions.values()].find(({ subagentId }) => subagentId === id)?.question;
+function questionOf({ records }: SteeredSession, id: string): QuestionRecord | undefined {
+  return [...records.questions.values()].find(({ subagentId }) => subagentId === id);
 }
 
 /** Results beyond this total are reported separately. */
@@ -678,6 +686,8 @@ function taskView(
   );
   const isAsking = subagent?.state === 'waiting_for_input';
   const isAsleep = subagent?.state === 'sleeping';
+  const asked = questionOf(session, id);
+  const asks = asked?.beside ? 'asks_another_person' : 'asks_the_user';
   // Reading the log would wake a parked subagent.
   const said = subagent && !isAsking && !isAsleep ? subagent.log.text : '';
   const parts = tree
@@ -692,10 +702,10 @@ function taskView(
   }));
   return withoutUndefined({
     task: name,
-    status: isAsking ? 'asks_the_user' : isAsleep ? 'sleeping' : status,
+    status: isAsking ? asks : isAsleep ? 'sleeping' : status,
     ...(isAsleep && { until: new Date(subagent.nextDueAt).toISOString() }),
     ...(subagent && runs > 0 && { runningForMinutes: runs }),
-    ...(isAsking && { question: questionOf(session, id) }),
+    ...(isAsking && { question: asked?.question }),
     ...(progress.length > 0 && { progress: progress.slice(-MAX_PROGRESS) }),
     ...(said !== '' && { said: clip(said, MAX_FINISHED_CHARS) }),
     ...(parts.length > 0 && { parts }),

@@ -21,7 +21,7 @@ import { ScopeJournal, ScopeSnapshots } from '../../runtime/scope-journal.ts';
 import { checkNeeds, checkToolNames } from '../../subagent/define-subagent.ts';
 import { servicesOf } from '../effects/session-effects.ts';
 import type { SessionServices } from '../../services/session-services.ts';
-import type { QuarantinedEntry } from '../../contracts/session-views.ts';
+import { mayAnswer, type QuarantinedEntry } from '../../contracts/session-views.ts';
 import type { BudgetLimits, SpeakProgress, SubagentConfig } from '../../contracts/config.ts';
 import type { ReturnedResult } from '../../contracts/records.ts';
 import type { VouchedFor } from '../../contracts/identity.ts';
@@ -426,7 +426,7 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
   /** Adds the facts about the current state that are recorded in an event's entry. */
   #completed({ event, id }: Received): Received['event'] {
     const { records, unit } = this;
-    const { leadSettles = true, consentModel } = this.#options;
+    const { leadSettles = true, consentModel, user } = this.#options;
     const hasModel = consentModel !== undefined;
     if (event.type === 'user.said')
       return withReading(records, unit, event, { leadSettles, hasModel });
@@ -434,6 +434,8 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
     if (event.type === 'deadline.schedule') return withNextTime(records, id, event);
     if (event.type === 'deadline.reach')
       return withQuiet(this.#options.reach, this.timeZone, event);
+    if (event.type === 'question.asked' && user !== undefined && !mayAnswer(event, user))
+      return { ...event, beside: true };
     return event.type === 'question.settled' ? withVerdict(records, unit, event) : event;
   }
 

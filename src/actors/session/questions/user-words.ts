@@ -20,7 +20,9 @@
 //       change past interpretations.
 //   USER-WORDS-5. A user who asks for more time gets it, and the question is asked again later.
 //   USER-WORDS-6. If a user may not answer the question that has the floor, their utterance is routed as if there were
-//       no question, and the question stays open (WHO-1).
+//       no question, and the question stays open (WHO-1). A question beside the floor receives only utterances of a
+//       user who may answer it, and only while no question that this user may answer has the floor. Until the question
+//       has been presented, a yes or a no is read back first.
 //   USER-WORDS-7. An utterance that the tables cannot interpret with certainty goes to the lead agent together with the
 //       question. The lead agent settles the question with one of the runtime's tools (settle-question.ts), or responds
 //       if the utterance means something else. A lead agent without tools receives the utterance after the question has
@@ -269,8 +271,8 @@ export function withReading(
 ): Said {
   const told = toldWhenSaid(unit, said);
   if (told !== null && putsOff(said.text, said.language)) return { ...said, putsOff: told };
-  const question = unit.owner === null ? undefined : records.questions.get(unit.owner);
-  if (!question || !mayAnswer(question, said.by)) return said;
+  const question = questionFor(records, unit, said.by);
+  if (!question) return said;
   const follows = followedBy(unit, question, said);
   const isFor = isToBeReadBack(unit, question) || follows === 'question';
   const isFollowed = !isFor && follows === 'other';
@@ -316,7 +318,7 @@ export function withMeaning(
   const { read } = ended;
   const text = unread.map(({ utterance }) => utterance.text).join(' ');
   const { typed } = last.utterance;
-  const heard = { typed, approvals: approvalsIn(records, unit), leadSettles, read };
+  const heard = { typed, approvals: approvalsIn(records, unit, last.by), leadSettles, read };
   const meant = read.means === null ? last.otherwise : readUtterance(question, text, heard);
   const lasts = meant.to === 'always' && { change: (question.changes ?? 0) + 1 };
   const does = readingDoes(put, { ...ended, gives: givenBy(meant), ...lasts });
@@ -415,23 +417,37 @@ function readingOf(
   records: SessionRecords,
   unit: SessionUnit,
   question: QuestionRecord,
-  { text, channel, language }: Said,
+  { text, channel, language, by }: Said,
   how: Pick<Heard, 'leadSettles' | 'isFollowed' | 'hasModel'>,
 ): Reading {
   return readUtterance(question, text, {
     typed: channel === 'typing',
     language,
-    approvals: approvalsIn(records, unit),
+    approvals: approvalsIn(records, unit, by),
     ...how,
   });
 }
 
-function approvalsIn(records: SessionRecords, unit: SessionUnit): number {
+/** Counts the approvals that wait for this speaker. Those with the floor, or in its queue, wait for every speaker. */
+function approvalsIn(records: SessionRecords, unit: SessionUnit, by: string | undefined): number {
   // A question that is over stays in the records until its effects are executed. A refold does not execute them.
   return [...records.questions.values()].filter(
-    ({ kind, requestId }) =>
-      kind === 'approval' && unit.questions.stateOf(requestId)?.done === false,
+    (question) =>
+      question.kind === 'approval' &&
+      (!question.beside || mayAnswer(question, by)) &&
+      unit.questions.stateOf(question.requestId)?.done === false,
   ).length;
+}
+
+/** Returns the question that this speaker's words may answer: the one with the floor, or the oldest one beside it. */
+function questionFor(
+  { questions }: SessionRecords,
+  { owner, beside }: SessionUnit,
+  by: string | undefined,
+): QuestionRecord | undefined {
+  return [...(owner === null ? [] : [owner]), ...beside]
+    .flatMap((id) => questions.get(id) ?? [])
+    .find((question) => mayAnswer(question, by));
 }
 
 function wordsOf(
@@ -442,7 +458,7 @@ function wordsOf(
   const { utteranceId: id, text, channel, startedAt } = said;
   records.userSaid(id, text, startedAt, said.by);
   const utterance: Utterance = { id, text, startedAt, typed: channel === 'typing' };
-  const question = unit.owner === null ? undefined : records.questions.get(unit.owner);
+  const question = questionFor(records, unit, said.by);
   const toLead = (about?: string): readonly SessionMessage[] =>
     leadHears(records, unit, utterance, about);
   if (said.putsOff !== undefined)
@@ -450,7 +466,7 @@ function wordsOf(
       { actor: 'outbox', event: { type: 'outbox.rest', deliveryId: said.putsOff } },
       ...toLead(),
     ];
-  if (!question || !mayAnswer(question, said.by)) return toLead();
+  if (!question) return toLead();
   const { requestId, subagentName } = question;
   const actor = `question:${requestId}` as const;
   const awaitsReading = isToBeReadBack(unit, question);
@@ -649,7 +665,9 @@ function isToBeReadBack(unit: SessionUnit, question: QuestionRecord): boolean {
 /** Returns whether this utterance follows the question, other speech after it, or neither (`wordsFollow`). */
 function followedBy(unit: SessionUnit, question: QuestionRecord, { channel, startedAt }: Said) {
   const put = presentationOf(unit, question);
-  return put && wordsFollow(put, channel === 'typing' ? null : startedAt);
+  const follows = put && wordsFollow(put, channel === 'typing' ? null : startedAt);
+  // No screen has reported the question, so the words may be about something else.
+  return follows ?? (put && question.beside ? 'other' : null);
 }
 
 /** Returns whether the question had been presented at least once when this utterance started. */

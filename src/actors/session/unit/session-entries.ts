@@ -182,6 +182,7 @@ const asked = z.looseObject({
   timeoutMs: amount,
   action: maybe(action),
   byButton: maybe(z.literal(true)),
+  beside: maybe(z.literal(true)),
   mayDiffer: maybe(mayDiffer),
   returned: maybe(z.looseObject({ words: text, reason: text })),
 });

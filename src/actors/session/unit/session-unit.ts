@@ -18,6 +18,7 @@
 //       dropped.
 
 import { OffstageError } from '../../../values/errors.ts';
+import { propertiesOf } from '../../../values/json.ts';
 import type { Snapshot, SnapshotFrom } from 'xstate';
 import {
   askingFor,
@@ -354,6 +355,14 @@ export class SessionUnit implements UnitBody {
     return ownerOf(this.#interaction.snapshot);
   }
 
+  /** The open questions beside the floor, which the session's user may not answer, oldest first. */
+  get beside(): readonly string[] {
+    return this.questions.ids.filter((id) => {
+      const { value, context, done } = this.questions.stateOf(id) ?? { done: true };
+      return !done && value !== 'queued' && propertiesOf(context)['epoch'] === 0;
+    });
+  }
+
   /** Returns the batch that reports the result of a call or of a spawned subagent; null if there is none. */
   batchOf(id: string): string | null {
     const call = this.calls.of(id);
@@ -405,7 +414,7 @@ export class SessionUnit implements UnitBody {
       case 'session':
         // The previous clients left when the earlier process ended, not when this one started.
         this.#within(
-          shared(event, this.owner, this.batches.latest),
+          shared(event, this.owner, this.batches.latest, this.beside),
           event.type === 'session.recovered' ? (event.lastAt ?? event.at) : event.at,
         );
         break;
@@ -420,10 +429,10 @@ export class SessionUnit implements UnitBody {
           this.#within([{ actor: 'outbox', event: { type: 'outbox.unreserve' } }], event.at);
         break;
       case 'questions': {
-        const { requestId, timeoutMs } = event;
+        const { requestId, timeoutMs, beside } = event;
         if (this.questions.has(requestId)) break;
         this.questions.create(requestId, { requestId, timeoutMs });
-        this.#within([askingFor(requestId)], event.at);
+        this.#within([askingFor(requestId, beside)], event.at);
         // A question that must wait for its turn does not post an event.
         this.#changed(`question:${requestId}`);
         this.post('ways.wanted', { deliveryId: requestId });
