@@ -11,7 +11,7 @@ const research = defineTool({
   description: 'Research a topic for the user',
   parameters: z.object({ topic: z.string() }),
   execution: 'background', // the conversation goes on meanwhile
-  pendingMessage: 'I am on it.',
+  pendingMessage: 'I am on it.', // the model reads this, and usually says it
 });
 const researcher = defineSubagent({
   name: 'researcher',
