@@ -107,21 +107,30 @@ async function visit(address: string, prepare?: (page: Page) => Promise<void>): 
   return page;
 }
 
-/** Repeats the request until the question is asked, because a real recogniser listens and sometimes makes errors. */
-async function talkUntilAsked(page: Page): Promise<void> {
+async function startTalking(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Start talking' }).click();
   await page.getByRole('button', { name: 'Loudspeaker on, microphone on' }).waitFor();
+}
+
+/** Repeats the words until the text appears, because a real recogniser listens and sometimes makes errors. */
+async function sayUntil(page: Page, words: string, text: string): Promise<void> {
   for (let tries = 0; tries < 4; tries += 1) {
-    await sayInto(page, 'Book me a ride to the airport, please.');
-    const isAsked = await page
-      .getByRole('button', { name: 'Premium' })
+    await sayInto(page, words);
+    const isThere = await page
+      .getByText(text)
+      .first()
       .waitFor({ timeout: 15_000 })
       .then(
         () => true,
         () => false,
       );
-    if (isAsked) return;
+    if (isThere) return;
   }
+}
+
+async function talkUntilAsked(page: Page): Promise<void> {
+  await startTalking(page);
+  await sayUntil(page, 'Book me a ride to the airport, please.', 'assistant: Economy or premium?');
 }
 
 const USERS = '{"a-long-secret":"ann"}';
@@ -157,7 +166,7 @@ test('serves a chat on this machine and on a server that is killed during a ques
   expect(next.child.exitCode).toBe(0);
 });
 
-test('serves a voice agent on this machine and on a server', async () => {
+test('serves a voice agent on this machine and on a server that is killed during a question', async () => {
   const folder = folderOf('start-voice');
   const local = await visit(await start(folder, 'local.ts').printed('Open '), plugInMicrophone);
   await talkUntilAsked(local);
@@ -170,14 +179,31 @@ test('serves a voice agent on this machine and on a server', async () => {
     join(folder, 'public/worklet.js'),
   );
   const env = { USERS, PORT: await freePort() };
-  const server = start(folder, 'server.ts', env);
-  await server.printed('Listening on');
+  const killed = start(folder, 'server.ts', env);
+  await killed.printed('Listening on');
   const page = await visit(`http://localhost:${env.PORT}/#a-long-secret`, plugInMicrophone);
   await talkUntilAsked(page);
-  await page.getByRole('button', { name: 'Economy' }).click();
-  await page.getByText('Your economy ride is booked.').waitFor();
-  await server.end('SIGTERM');
-  expect(server.child.exitCode).toBe(0);
+  await killed.end('SIGKILL');
+  await page.close();
+  const next = start(folder, 'server.ts', env);
+  await next.printed('Listening on');
+  const again = await visit(`http://localhost:${env.PORT}/#a-long-secret`, plugInMicrophone);
+  await startTalking(again);
+  const said = async (): Promise<readonly string[]> =>
+    (await again.locator('#transcript').innerText())
+      .split('\n')
+      .filter((line) => line.startsWith('assistant: '));
+  await expect
+    .poll(said, { timeout: 20_000 })
+    .toEqual([
+      'assistant: I am looking for a ride.',
+      'assistant: Economy or premium?',
+      'assistant: Economy or premium?',
+    ]);
+  await sayUntil(again, 'Premium.', 'Your premium ride is booked.');
+  await again.getByText('Your premium ride is booked.').waitFor();
+  await next.end('SIGTERM');
+  expect(next.child.exitCode).toBe(0);
 });
 
 test("runs the actors of an app's own machine in the terminal, and on a server killed during a question", async () => {
@@ -202,11 +228,16 @@ test("runs the actors of an app's own machine in the terminal, and on a server k
   await next.printed('Listening on');
   await expect.poll(seen, { timeout: 20_000 }).toMatchObject({ questions: [{}] });
   const [question] = (await seen()).questions;
-  const answer = JSON.stringify({ requestId: question?.requestId, text: 'by the river' });
-  await fetch(`${at}/answer`, { method: 'POST', body: answer });
+  const answer = async (requestId = ''): Promise<number> => {
+    const body = JSON.stringify({ requestId, text: 'by the river' });
+    return (await fetch(`${at}/answer`, { method: 'POST', body })).status;
+  };
+  expect(await answer('another')).toBe(409);
+  expect(await answer(question?.requestId)).toBe(200);
   await expect
     .poll(async () => (await seen()).booked, { timeout: 20_000 })
     .toBe('Booked: a hotel by the river');
+  expect(await answer(question?.requestId)).toBe(409);
   await next.end('SIGTERM');
   expect(next.child.exitCode).toBe(0);
 });
