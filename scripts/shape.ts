@@ -318,7 +318,7 @@ const rows: readonly Row[] = [
     limit: 457,
     goal: 250,
   },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 119249, goal: 85_000 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 119267, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),

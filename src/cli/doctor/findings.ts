@@ -240,6 +240,24 @@ export const REQUIREMENTS: readonly Requirements[] = [
     notes: ['Needs a transport of nodemailer, or another function that sends a mail'],
   },
   {
+    name: 'sms',
+    ...noKeyNorVariable,
+    packages: [],
+    notes: ['Needs a client of the package twilio, which the app passes to it'],
+  },
+  {
+    name: 'slack',
+    ...noKeyNorVariable,
+    packages: [],
+    notes: ['Needs a client of the package @slack/web-api, which the app passes to it'],
+  },
+  {
+    name: 'web-push',
+    ...noKeyNorVariable,
+    packages: [],
+    notes: ['Needs the package web-push and VAPID keys, which the app passes to it'],
+  },
+  {
     name: 'ai-sdk-speech',
     ...noKeyNorVariable,
     packages: [],
