@@ -315,10 +315,10 @@ const rows: readonly Row[] = [
   {
     what: 'casts (`as`)',
     value: count(/(?<!\{\}) as (?!const\b)[A-Z{[(]/g, statements),
-    limit: 457,
+    limit: 458,
     goal: 250,
   },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 119267, goal: 85_000 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 119268, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),

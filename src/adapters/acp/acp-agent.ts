@@ -89,6 +89,8 @@ class Agent implements AcpAgent {
     this.#sdk = sdk;
     this.#options = options;
     this.#report = reporter(options.onError);
+    // Where the DOM's types are loaded too, they differ from Node's in what a reader accepts.
+    const received = Readable.toWeb(input) as ReadableStream<Uint8Array>;
     this.#connection = agent({ name })
       .onRequest(methods.agent.initialize, ({ params }) => {
         this.#abilities = { forms: Boolean(params.clientCapabilities?.elicitation?.form) };
@@ -136,7 +138,7 @@ class Agent implements AcpAgent {
       .onNotification(methods.agent.session.cancel, async ({ params: { sessionId } }) => {
         (await this.#sessions.get(sessionId))?.cancel();
       })
-      .connect(ndJsonStream(Writable.toWeb(output), Readable.toWeb(input)));
+      .connect(ndJsonStream(Writable.toWeb(output), received));
     this.closed = this.#connection.closed.then(() => this.#leaveAll());
   }
 
