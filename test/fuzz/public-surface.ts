@@ -819,6 +819,62 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       ],
       walks: true,
     },
+    answerLinks: {
+      args: () => [
+        {
+          secret: 'a secret of thirty-two bytes, all',
+          url: 'https://app.example/answer',
+          person: () => 'ann',
+          trust: 'identity',
+          expiresAfterMs: 1000,
+        },
+      ],
+    },
+  },
+  './sms': {
+    smsChannel: {
+      args: () => [
+        {
+          client: { messages: { create: () => Promise.resolve({}) } },
+          from: '+15557122661',
+          to: '+15558675310',
+          write: () => 'a',
+          maxChars: 100,
+          receipts: {
+            url: 'https://app.example/sms',
+            authToken: 'a token',
+            validateRequest: () => true,
+          },
+          timeoutMs: 1000,
+        },
+      ],
+    },
+  },
+  './slack': {
+    slackChannel: {
+      args: () => [
+        {
+          client: { chat: { postMessage: () => Promise.resolve({}) } },
+          channel: 'U1',
+          write: () => 'a',
+          timeoutMs: 1000,
+        },
+      ],
+    },
+  },
+  './web-push': {
+    webPushChannel: {
+      args: () => [
+        {
+          webPush: { sendNotification: () => Promise.resolve({}) },
+          vapid: { subject: 'mailto:a@example.com', publicKey: 'a', privateKey: 'b' },
+          subscriptions: () => [],
+          gone: () => undefined,
+          ttlSeconds: 60,
+          timeoutMs: 1000,
+        },
+      ],
+    },
   },
   './email': {
     emailChannel: {
