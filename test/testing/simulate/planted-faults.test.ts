@@ -34,6 +34,8 @@ interface Planted {
   readonly app?: SimulatedAppLike;
   /** The promises that the fault breaks. The first violation that the simulation finds must be one of them. */
   readonly breaks: readonly string[];
+  /** The faults of the world that differ from `defaultFaults`. */
+  readonly faults?: Partial<typeof defaultFaults>;
   /** The simulation finds the fault within this many seeds. @defaultValue `MOST_SEEDS` */
   readonly seeds?: number;
   /** Plants the fault and returns a function that removes it. */
@@ -584,7 +586,7 @@ const planted: readonly Planted[] = [
     session: 'voice',
     breaks: ['P10'],
     // Models rarely stay silent, and when they do, another reply usually follows.
-    seeds: 1000,
+    faults: { 'lead.empty': { probability: 0.5, most: 20 } },
     plant() {
       const { send } = TurnChart.prototype;
       return patched(
@@ -622,14 +624,14 @@ const MOST_SEEDS = 200;
 test.each(planted)(
   'finds $fault',
   { timeout: 300_000 },
-  async ({ session, app, breaks, seeds = MOST_SEEDS, plant }) => {
+  async ({ session, app, breaks, faults, seeds = MOST_SEEDS, plant }) => {
     const takeOut = plant();
     let found: readonly string[] = [];
     try {
       for (let seed = 1; seed <= seeds && found.length === 0; seed += 1) {
         const { broken } = await simulateOnce(seed, {
           session,
-          faults: defaultFaults,
+          faults: { ...defaultFaults, ...faults },
           ...(app && { app }),
         });
         found = broken.map(({ promise }) => promise);
