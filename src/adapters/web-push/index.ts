@@ -23,7 +23,9 @@ type Item = Parameters<ReachChannel['send']>[0];
 
 /** A browser's `PushSubscription`, as JSON. */
 interface Subscription {
+  /** The URL of the browser's push service for this subscription. */
   readonly endpoint: string;
+  /** The browser's public key and its authentication secret, in base64url. */
   readonly keys: { readonly p256dh: string; readonly auth: string };
 }
 
