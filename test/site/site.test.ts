@@ -93,7 +93,7 @@ test('finds a guide and a public name by keyboard without a request to another s
     await dialog.waitFor({ timeout: 5_000 }).catch(() => {});
   }
   const field = dialog.getByRole('textbox');
-  await field.fill('answerableBy');
+  await field.fill('createClientSecret');
   await dialog.getByRole('link', { name: 'Security and privacy' }).first().waitFor();
   await field.fill('thisMachine');
   const found = dialog.getByRole('link', { name: 'offstage/doctor' }).first();
@@ -129,7 +129,7 @@ test('orders the guide like docs/README.md and links to the next page', async ()
   expect(names.map((name) => name.trim()).slice(0, 7)).toEqual([
     'A chat in a page',
     'A voice agent',
-    'Actors in your own machine, step by step',
+    'Actors, step by step',
     'Sessions',
     'Subagents',
     'Tools',
